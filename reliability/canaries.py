@@ -192,7 +192,7 @@ def _owner_side(search: Search, owners: int) -> None:
     campaign = Campaign()
     schema, rows = campaign.schema, table(owners)
     encoded = schema.encode(rows)
-    cohort = Cohort.of_table(rows, "label", schema, "owner")
+    cohort = Cohort.of(encoded.X, schema.encode_labels(rows["label"]), rows["owner"])
     names = [f"owner {i}" for i in range(len(cohort))]
     search.reprs([encoded, cohort, cohort[:1], schema])
     with in_memory() as name:
@@ -240,8 +240,7 @@ def _owner_side(search: Search, owners: int) -> None:
     search.failing(lambda: Cohort.of(encoded.X, rows["a"][:-1]))
     search.failing(lambda: Cohort.of(encoded.X, rows["owner"], rows["a"][:-1]))
     search.failing(lambda: Cohort(encoded.X, rows["owner"][:-1], np.arange(3)))
-    search.failing(lambda: Cohort.of_table({**rows, "a": rows["a"][:-1]}, "label", schema, "owner"))
-    search.failing(lambda: Cohort.of_table(rows, "no such column", schema))
+    search.failing(lambda: schema.encode({**rows, "a": rows["a"][:-1]}))
     search.failing(lambda: schema.encode({"a": rows["a"]}))
     search.failing(lambda: schema.encode(encoded.X))
     search.failing(lambda: Laplace(epsilon=1.0, space=Box(dim=2)).randomize(encoded.X, secure()))

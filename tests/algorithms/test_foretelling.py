@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tacit import seeded
-from tacit.algorithms.posterior import Posterior, PriorScale
-from tacit.algorithms.question import Population, RoundQuestion, StandIn, next_question
+from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
+from tacit.algorithms.question import Population, RoundQuestion, next_question
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline

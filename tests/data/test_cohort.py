@@ -63,18 +63,21 @@ def test_choosing_owners_copies_no_rows_until_they_are_asked_for():
     assert cohort[1:1].X.shape == (0, 2)
 
 
+def cohort_of(table):
+    labels = SCHEMA.encode_labels(np.asarray(table["label"]))
+    return Cohort.of(SCHEMA.encode(table).X, labels, np.asarray(table["who"]))
+
+
 def test_labels_outside_the_schema_are_counted_and_their_owner_stays():
-    cohort = Cohort.of_table(TABLE, "label", SCHEMA, owner="who")
+    cohort = cohort_of(TABLE)
     assert cohort.ignored == 1
-    assert cohort.moved == 1  # the unseen state
+    assert SCHEMA.encode(TABLE).moved == 1  # the unseen state
     assert cohort.sizes.tolist() == [2, 2, 0]
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_frames_give_what_columns_give(frame):
-    plain, framed = (
-        Cohort.of_table(t, "label", SCHEMA, owner="who") for t in (TABLE, frame(TABLE))
-    )
+    plain, framed = (cohort_of(table) for table in (TABLE, frame(TABLE)))
     np.testing.assert_array_equal(framed.X, plain.X)
     np.testing.assert_array_equal(framed.offsets, plain.offsets)
 
@@ -85,7 +88,7 @@ def test_parquet(tmp_path):
     owned = read_owned(file, ColumnRoles("label", "who"), SCHEMA)
     labels = SCHEMA.encode_labels(owned.labels)
     cohort = Cohort.of(SCHEMA.encode(owned.table).X, labels, owned.owners)
-    np.testing.assert_array_equal(cohort.X, Cohort.of_table(TABLE, "label", SCHEMA, owner="who").X)
+    np.testing.assert_array_equal(cohort.X, cohort_of(TABLE).X)
 
 
 def test_weights_add_up_to_the_load_of_each_owner_without_overflow():

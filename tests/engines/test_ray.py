@@ -176,7 +176,7 @@ def test_a_worker_that_is_killed_while_peers_make_models_changes_no_bit(
         return spread
 
     inside = fit("inline")
-    monkeypatch.setattr("tacit.estimators.at_scale.workers_at", weak_workers)
+    monkeypatch.setattr("tacit.engines.by_block.workers_at", weak_workers)
     found = fit("ray")
     assert mark.exists()
     assert encode(found.content()) == encode(inside.content())

@@ -51,7 +51,7 @@ def shapley(explainer, row):
     for chosen in itertools.chain.from_iterable(
         itertools.combinations(range(count), size) for size in range(count + 1)
     ):
-        mixed = explainer.unknown.copy()
+        mixed = explainer.unknown_row.copy()
         for column in chosen:
             mixed[:, explainer.groups[column]] = row[explainer.groups[column]]
         values[frozenset(chosen)] = explainer.scores(mixed)[0]
@@ -98,7 +98,7 @@ def test_coefficients_of_what_is_linear_and_of_nothing_else():
 def test_a_curve_is_the_whole_of_a_sum_over_columns():
     explainer = MODELS["turns"]().explainer_
     for curve, group in zip(explainer.curves, explainer.groups, strict=True):
-        rows = np.repeat(explainer.unknown, len(curve.places), axis=0)
+        rows = np.repeat(explainer.unknown_row, len(curve.places), axis=0)
         feature = explainer.schema.features[explainer.groups.index(group)]
         rows[:, group] = feature.encode(np.array(curve.places))[0]
         told = explainer.explain(rows).contributions

@@ -49,7 +49,7 @@ def test_a_plan_is_the_same_each_time_and_a_large_site_is_played_by_a_smaller_on
         plan_sites(query, known, "guarded", OwnerGroup(40, 5_000, 0.1)) for _ in range(2)
     )
     assert first == again
-    played = first.group.played
+    played = first.group.miniature
     assert (played.owners, played.records, played.epsilon) == (40, 500, 1.0)
 
 

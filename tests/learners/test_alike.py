@@ -21,8 +21,8 @@ from tacit.learners.peers.alike import (
     distance,
     draw_columns,
     few_leaves,
-    heard_by,
     is_far,
+    part_for,
     served_part,
     telling_columns,
 )
@@ -252,15 +252,15 @@ def test_newcomers_move_nobody_and_leavers_take_their_parts_along():
     assert later.largest.numbers == (0, 2, 3)
     assert circles_of(later, range(4)) == [(0, 2, 3), (1,)]
     mine = first.circles[0].numbers[0]
-    assert heard_by(later, mine) == Additive((part,))
+    assert part_for(later, mine) == Additive((part,))
     left = later.without({0, 1})
     assert circles_of(left, range(4)) == [(2, 3)]
     assert [circle.released for circle in left.circles] == [NOTHING]
     assert decode(encode(later), Circles) == later
     with pytest.raises(LookupError, match="participant 1 has not come"):
-        heard_by(left, 1)
+        part_for(left, 1)
     assert served_part(Circles(), NOTHING) is NOTHING
-    assert heard_by(NOTHING, 3) is NOTHING
+    assert part_for(NOTHING, 3) is NOTHING
     assert circles_of(NOTHING, (0, 1)) == [(0, 1)]
 
 

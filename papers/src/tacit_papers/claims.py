@@ -166,10 +166,10 @@ def moves(ends: Sequence[float], published: Sequence[float]) -> bool:
     return own * paper > 0 and abs(own) >= abs(paper) / 2
 
 
-def falling(values: Sequence[float], slack: float = 0.0) -> bool:
+def falls(values: Sequence[float], slack: float = 0.0) -> bool:
     """Whether the last value is below the first and no step goes up by more than `slack`.
 
-    >>> falling([3.0, 2.0, 2.5, 1.0], slack=0.5), falling([3.0, 2.0, 2.5, 1.0])
+    >>> falls([3.0, 2.0, 2.5, 1.0], slack=0.5), falls([3.0, 2.0, 2.5, 1.0])
     (True, False)
     """
     steps = pairwise(values)

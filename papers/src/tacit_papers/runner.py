@@ -198,7 +198,7 @@ def _outcomes(
     Ends its processes when left.
     """
     if engine != "inline":
-        from tacit.estimators.at_scale import workers_at
+        from tacit.engines.by_block import workers_at
 
         for cell, outcome in zip(cells, workers_at(engine)(_attempt, cells), strict=True):
             yield cell, partial(_reveal, outcome)

@@ -81,12 +81,12 @@ class OwnSample:
     def error(self, model: Model, ensemble: Ensemble) -> Generator[Tally, Reply, Verdict]:
         yield from ()
         weights = self._weights
-        error = float(weights @ self._wrong(model))
+        error = float(weights @ self._mistakes(model))
         size = 1.0 / float(weights @ weights)  # how many equally weighted rows are worth as much
         return Verdict(error, float(np.sqrt(max(error * (1 - error), 0.25 / size) / size)))
 
     def after(self, alpha: float, model: Model) -> "OwnSample":
-        weights = self._weights * np.exp(alpha * self._wrong(model))
+        weights = self._weights * np.exp(alpha * self._mistakes(model))
         return OwnSample(self.public, weights / weights.sum())
 
     @property
@@ -94,7 +94,7 @@ class OwnSample:
         rows = len(self.public.y)
         return np.full(rows, 1.0 / rows) if self.weights is None else self.weights
 
-    def _wrong(self, model: Model) -> BoolArray:
+    def _mistakes(self, model: Model) -> BoolArray:
         return np.asarray(model.predict(self.public.X) != self.public.y)
 
 

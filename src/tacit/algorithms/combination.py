@@ -15,13 +15,12 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
-from tacit.algorithms.posterior import Posterior, PriorScale
+from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import (
     AnsweredQuestion,
     Population,
     RoundQuestion,
-    StandIn,
     next_question,
 )
 from tacit.algorithms.summed_gradients import SummedGradients

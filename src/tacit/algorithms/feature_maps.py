@@ -24,7 +24,7 @@ from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 
 MOST = 480  # numbers of a share: an owner's time grows with it
 COORDINATES = 15  # of which products are made
-_WAVES, _TREES = 200, 12
+_WAVES, _TREES = 200, 12  # how many of each
 
 
 @dataclass(frozen=True, eq=False)

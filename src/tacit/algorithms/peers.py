@@ -68,9 +68,7 @@ from tacit.learners.peers.peer_model import (
 from tacit.learners.query import Estimates
 from tacit.mechanisms.streams import Stream, rational
 from tacit.wire import message
-
-_KEY = 32  # bytes of an Ed25519 public key
-
+from tacit.wire.envelopes import KEY
 
 # all that left participants
 Released: TypeAlias = Additive | SharedStumps | NoisyTrees | Circles
@@ -101,8 +99,8 @@ class Peer:
 
     def __post_init__(self) -> None:
         whole("number", self.number, 0)
-        if not len(self.key) == _KEY:
-            raise bad("key", f"{_KEY} bytes", len(self.key))
+        if not len(self.key) == KEY:
+            raise bad("key", f"{KEY} bytes", len(self.key))
         if not (len(self.name) <= 200 and self.name.isprintable()):
             raise bad("name", "at most 200 printable characters", self.name[:20])
         if not (self.held and all(whole("held", column, 0) >= 0 for column in self.held)):

@@ -5,9 +5,12 @@ noise.
     answer = what tilted public rows foretell under theta + delta, plus noise of known variance
 
 delta is a level that owners have of their own (labels that are wrong in one direction), small
-before any evidence; the tilt is where their rows lie. Found is the mode, by
-Gauss-Newton steps over all terms at once, with its curvature as the precision; the scales of groups
-come from the evidence. Derivation: combination.md.
+before any evidence; the tilt is where their rows lie: public rows count by exp(tilt . columns), the
+least change of a distribution that moves its mean. What answers about different models differ by
+depends on where rows lie and on no label, so rounds tell it.
+
+Found is the mode, by Gauss-Newton steps over all terms at once, with its curvature as the
+precision; the scales of groups come from the evidence. Derivation: combination.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,8 +24,8 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import FOLDS
 from tacit.learners.models.scores import contrasts, softmax
 
-if TYPE_CHECKING:  # public rows in place of owners' are handed to a posterior
-    from tacit.algorithms.question import AnsweredQuestion, Forecast, RoundQuestion, StandIn
+if TYPE_CHECKING:  # questions are chosen by a posterior
+    from tacit.algorithms.question import AnsweredQuestion, RoundQuestion
 
 _STEPS, _STILL, _FARTHEST = 12, 1e-3, 2.0  # of Gauss-Newton; in root mean squares of scores
 _LEFT_OUT = 1 / FOLDS
@@ -31,6 +34,8 @@ _POOR = (
     2.0  # mean square of an answer's standardised residuals from which on another mode is sought
 )
 _LOOSE = (0.02, 30.0)  # there: part of a fitted model's precision, factor of scales
+# deviations beyond which a row is tilted no further: one outlier is not where owners are
+_FAR = 3.0
 _GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
 
 
@@ -63,6 +68,105 @@ class PriorScale:
         return float(np.exp(weights @ np.log(grid))), float(weights @ grid)
 
 
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """An answer before it is heard: what it should be, how that changes with what is unknown
+    (coefficients, then the tilt), and its variance.
+    """
+
+    expected: FloatArray
+    change: FloatArray
+    noise: float
+
+
+@dataclass(eq=False)
+class StandIn:
+    """Public rows in place of owners': features `phi` (rows, features), the constant one first, in
+    which owners may have a level of their own, and those along which owners' rows may lie elsewhere
+    (`tilted`).
+    """
+
+    phi: FloatArray
+    classes: int
+    tilted: slice
+
+    def __post_init__(self) -> None:
+        self._contrasts = contrasts(self.classes)
+        self.features = np.hstack([self.phi, self.phi[:, :1]])
+        columns = self.phi[:, self.tilted].clip(-_FAR, _FAR)
+        self._columns = columns - columns.mean(axis=0)
+
+    def chances(self, coefficients: FloatArray) -> FloatArray:
+        """How likely each class is for public rows, if owners had them."""
+        return softmax(self.features @ coefficients.T @ self._contrasts.T)
+
+    def shares(self, tilt: FloatArray) -> FloatArray:
+        """How much each public row counts; 1 on average."""
+        raised = self._columns @ tilt
+        raised = np.exp(raised - raised.max())
+        return np.asarray(raised / raised.mean())
+
+    def foretell(
+        self,
+        asked: "RoundQuestion",
+        noise: float,
+        coefficients: FloatArray,
+        tilt: FloatArray,
+        *,
+        rounds: int,
+    ) -> Forecast:
+        """The answer, with noise of this variance, under coefficients (classes - 1, features and a
+        level of owners alone).
+
+        The mean over public rows of what they would say if their labels had these chances, shrunk
+        towards uncorrelated features: few rows tell correlations badly. What clipping makes of
+        labels that are as the reference has them is part of it. To the noise of the answer comes
+        that of the public rows, which vanishes as the reference comes near, if nothing is clipped.
+        It is the same in all rounds, so that their mean has no less of it: each answer has `rounds`
+        times as much.
+        """
+        features, rows = self.phi[:, asked.kept] * asked.scale, len(self.phi)
+        chances, shares = self.chances(coefficients), self.shares(tilt)
+        before = self.phi @ asked.reference.T @ self._contrasts.T
+        expected = softmax(before)
+        said = self._contrasts - (expected @ self._contrasts)[:, np.newaxis]
+        said = said * (asked.weights[:, np.newaxis] * asked.left)[:, :, np.newaxis]
+        at_rest, shift = (
+            np.einsum("iy,iya->ia", part, said) for part in (expected, chances - expected)
+        )
+        told = (at_rest + shift) * shares[:, np.newaxis]
+        told = (told[:, :, np.newaxis] * features[:, np.newaxis]).reshape(rows, -1)
+        clipped = (shares[:, np.newaxis] * at_rest).T @ features / rows
+        moved = (self.features @ coefficients.T @ self._contrasts.T - before) @ self._contrasts
+        secant = float((shift * moved).sum()) / max(float((moved**2).sum()), 1e-300)
+        level = asked.scale  # variances that a few rows have along their own axes are too far apart
+        apart = (self._together(coefficients) - asked.reference)[:, asked.kept]
+        rough = self.phi.shape[1] / (self.phi.shape[1] + rows)
+        mean = (1 - rough) * told.mean(axis=0)
+        mean += rough * (clipped + secant * apart * level).ravel()
+        away = self._contrasts - (chances @ self._contrasts)[:, np.newaxis]
+        each = np.einsum("iy,iya,iyb->iab", chances, said, away)
+        change = (1 - rough) * mean_curvature(each, shares, features, self.features)
+        change += rough * np.kron(each.mean(axis=0), self._alone(asked.kept, level))
+        columns = self._columns - shares @ self._columns / rows
+        leaning = (1 - rough) * told.T @ columns / rows
+        unsure = rounds * float(told.var(axis=0).mean()) / rows
+        return Forecast(mean, np.hstack([change, leaning]), noise + unsure)
+
+    def _together(self, coefficients: FloatArray) -> FloatArray:
+        """Coefficients of the model that owners have, (classes - 1, features)."""
+        joint = coefficients[:, :-1].copy()
+        joint[:, 0] += coefficients[:, -1]
+        return joint
+
+    def _alone(self, kept: IntArray, level: FloatArray) -> FloatArray:
+        """(kept, all): what each feature would say if it were uncorrelated with all others."""
+        out = np.zeros((len(kept), self.features.shape[1]))
+        out[np.arange(len(kept)), kept] = level
+        out[kept == 0, -1] = level[kept == 0]
+        return out
+
+
 @dataclass(eq=False)
 class Posterior:
     """Mode and precision of the coefficients (classes - 1, features + a level of owners alone).
@@ -82,7 +186,7 @@ class Posterior:
     mean: FloatArray
     plain: slice
     tilt: PriorScale
-    owners: "StandIn"
+    owners: StandIn
     fitted: tuple[FloatArray, FloatArray] | None = None
     answers: "list[AnsweredQuestion]" = field(default_factory=list)
 
@@ -192,7 +296,7 @@ class Posterior:
             told = self._foretell(answer)
             yield answer.mean - told.expected, told.noise
 
-    def _foretell(self, answer: "AnsweredQuestion") -> "Forecast":
+    def _foretell(self, answer: "AnsweredQuestion") -> Forecast:
         """What an answer should have been, by what is believed now."""
         asked, rounds = answer.question, len(self.answers)
         return self.owners.foretell(asked, answer.noise, self._all, self._tilt, rounds=rounds)

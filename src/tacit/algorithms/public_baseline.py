@@ -22,8 +22,8 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, temperature
 
-FOLDS = 5
-_LEAST_ROWS = 10
+FOLDS = 5  # as scikit-learn has it
+_LEAST_ROWS = 10  # fewer leave folds of one row
 _LEAST_FOR_TREES = 50  # below, a leaf of 20 rows leaves nothing to split
 _FAR_BEHIND = 2.0  # standard errors: of equal candidates one in 40 is given up after a fold
 _UNSEEN = -10.0  # score of a class that the sample does not show

@@ -30,7 +30,7 @@ from tacit.learners.owners.gradient import Discriminant, class_residuals
 from tacit.learners.query import Answer
 
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
-_PRIVATE_QUANTILE = 0.1
+_PRIVATE_QUANTILE = 0.1  # of lengths of shares, to clip at: noise grows with the radius
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from tacit.learners.sites.losses import Loss, minimise
 
 _FOLDS = 5  # of cross-validation, as is usual
 _RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # of the public-only model
-_TINY = 1e-300
+_TINY = 1e-300  # in place of 0 where it is divided by
 _TIMID = 0.1  # how strongly the factor of public-only scores is held to 1, and the least it is
 _PULLS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of the weights towards the public-only model
 _SURE = 1.5  # standard errors of a gain that count as noise
@@ -102,7 +102,7 @@ def public_only(task: PublicTask, looks: Sequence[FloatArray] = ()) -> PublicOnl
             matrix,
             ridge,
             ridge / max(float((seen.rows**2).sum(axis=1).mean()), _TINY),
-            task.loss.value(_unseen(seen, ridge), known.targets),
+            task.loss.value(_scores_out_of_fold(seen, ridge), known.targets),
         )
         for matrix in (np.eye(task.rows.shape[1]), *looks)
         for seen in (known.of(known.rows @ matrix),)
@@ -112,7 +112,7 @@ def public_only(task: PublicTask, looks: Sequence[FloatArray] = ()) -> PublicOnl
     near = [look for look in tried if _like(look.losses, best.losses)]
     chosen = max(near, key=lambda look: look.strength)
     seen = task.of(task.rows @ chosen.matrix)
-    scores = _unseen(seen, chosen.ridge)
+    scores = _scores_out_of_fold(seen, chosen.ridge)
     bold = max(float(task.of(scores[:, np.newaxis]).minimise(_TIMID, 1.0)[0]), _TIMID)
     return PublicOnly(bold * (chosen.matrix @ seen.minimise(chosen.ridge)), bold * scores)
 
@@ -176,7 +176,7 @@ def combine_guarded(
         mix = _turn(mix @ models)[0].T @ mix
         features = np.hstack([alone.scores[some, np.newaxis], known.rows @ (mix @ models).T])
         for pull in _PULLS:
-            scores = _unseen(known.of(features), pull, _first(features))
+            scores = _scores_out_of_fold(known.of(features), pull, _first(features))
             saved = base - loss.value(scores, known.targets)
             if saved.mean() > best.gain and _mistakes(scores, known) <= allowed:
                 best = _Step(float(saved.mean()), mix, saved, pull)
@@ -219,7 +219,7 @@ def _turn(models: FloatArray) -> tuple[FloatArray, FloatArray]:
     return turned, sizes[:, np.newaxis] * axes
 
 
-def _unseen(
+def _scores_out_of_fold(
     task: PublicTask, ridge: float | FloatArray, centre: FloatArray | float = 0.0
 ) -> FloatArray:
     """Each row's score by a model that was not trained on its fold."""

@@ -37,8 +37,8 @@ from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball
 
-_ROUNDS, _MORE = 4, 6  # more where fewer public rows than these tell the curvature worse
-_FEW = 150
+_ROUNDS, _MORE = 4, 6  # more where public rows are few and tell the curvature worse
+_FEW = 150  # public rows
 _VARIANCES = tuple(4.0**power for power in range(-1, 6))  # of coefficients, told apart by answers
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
@@ -98,7 +98,7 @@ class SummedGradients:
         self._unseen = unseen_curvature(curved)
         self._curve = self._curvature(start.left_out)
         self._known = _PUBLIC * len(self._phi) * (self._curve - self._unseen)
-        self._precision = self._at_first = self._public_precision(self._scale)
+        self._precision = self._public_precision(self._scale)
         self._aim(start.left_out)
 
     def among(self, population: Population) -> "SummedGradients":
@@ -144,8 +144,8 @@ class SummedGradients:
         move it as far as if the row had not held it back.
         """
         square, now = self._turned**2, self._scores(self._theta)
-        leverage = square @ (1 / self._seen(self._precision))
-        part = leverage / (square @ (1 / self._seen(self._public_precision(self._scale))))
+        leverage = square @ (1 / self._spanned_part(self._precision))
+        part = leverage / (square @ (1 / self._spanned_part(self._public_precision(self._scale))))
         holds = _PUBLIC * curvatures(softmax(self._alone)) * leverage
         freed = (holds / np.maximum(1 - holds, _LEAST_FREE))[:, np.newaxis]
         moved = now - self._scores(self._begin)
@@ -183,17 +183,17 @@ class SummedGradients:
     @property
     def gain(self) -> float:
         """Expected fall of the mean log loss if everybody answers, in nats."""
-        explained, _ = self._foreseen
+        explained, _ = self._split_variance
         chances = softmax(self._alone)
         weights = 1 - (chances**2).sum(axis=1)
-        return 0.5 * float((weights * (self._turned**2 @ self._seen(explained))).mean())
+        return 0.5 * float((weights * (self._turned**2 @ self._spanned_part(explained))).mean())
 
     def expected_rise(self, draws: int, seed: int) -> float:
         """Expected rise of accuracy over the data user's own model: what public rows show of the
         start, shrunk by its error, and models drawn as answers would make them, with truths around
         them.
         """
-        explained, after = self._foreseen
+        explained, after = self._split_variance
         coins, rows, y = np.random.default_rng(seed), np.arange(len(self.public.y)), self.public.y
         before = np.argmax(self._alone, axis=1)
         ahead = (before == y) * 1.0 - (np.argmax(self.own.held_out, axis=1) == y)
@@ -224,7 +224,7 @@ class SummedGradients:
         seen = (self._turned**2 * weights[:, np.newaxis]).mean(axis=0)
         return np.concatenate([seen, np.zeros(self._theta.shape[1] - len(seen))])
 
-    def _seen(self, coordinates: FloatArray) -> FloatArray:
+    def _spanned_part(self, coordinates: FloatArray) -> FloatArray:
         """Those along axes that public rows span."""
         return coordinates[..., : self._turned.shape[1]]
 
@@ -233,11 +233,11 @@ class SummedGradients:
         guessed to add.
         """
         out = self._unseen * theta
-        self._seen(out)[:] += (chances @ self._contrasts).T @ self._turned / len(chances)
+        self._spanned_part(out)[:] += (chances @ self._contrasts).T @ self._turned / len(chances)
         return np.asarray(out)
 
     @property
-    def _foreseen(self) -> tuple[FloatArray, FloatArray]:
+    def _split_variance(self) -> tuple[FloatArray, FloatArray]:
         """What everybody's answers would explain of each coefficient's variance, and the rest."""
         before = self._public_precision(min(self._scale, _FORESEEN))
         noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
@@ -279,9 +279,9 @@ class SummedGradients:
         """
         curved = self._unseen * weight
         theta = (before * self._begin + curved * moments) / (before + self._unseen * curved)
-        size = 1 / np.sqrt(self._seen(before + self._curve**2 * weight))
+        size = 1 / np.sqrt(self._spanned_part(before + self._curve**2 * weight))
         near, begin, mean, by = (
-            self._seen(each) for each in (before, self._begin, moments, weight)
+            self._spanned_part(each) for each in (before, self._begin, moments, weight)
         )
 
         def loss(flat: Any) -> tuple[float, Any]:
@@ -298,9 +298,9 @@ class SummedGradients:
             return value, (slope * size).ravel()
 
         options: Any = {"maxiter": _STEPS, "maxcor": 20}
-        first: Any = (self._seen(self._theta) / size).ravel()
+        first: Any = (self._spanned_part(self._theta) / size).ravel()
         found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
-        self._seen(theta)[:] = np.asarray(found.x).reshape(begin.shape) * size
+        self._spanned_part(theta)[:] = np.asarray(found.x).reshape(begin.shape) * size
         return np.asarray(theta)
 
     def _likeliest_variance(self, curve: FloatArray) -> float:
@@ -333,7 +333,7 @@ class SummedGradients:
 
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Of public rows under coefficients along the axes."""
-        return np.asarray(self._turned @ self._seen(theta).T @ self._contrasts.T)
+        return np.asarray(self._turned @ self._spanned_part(theta).T @ self._contrasts.T)
 
 
 def _share_lengths(

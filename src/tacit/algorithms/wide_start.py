@@ -188,7 +188,7 @@ def _fit_wide(
     for variance in variances:
         guess = _likeliest(root, hot, matrix, variance, guess)
         scores = root @ guess @ matrix.T
-        loss = _loss(_left_out(root, scores, hot, variance), labels)
+        loss = _loss(_scores_unseen(root, scores, hot, variance), labels)
         found.append((loss, variance, guess, scores))
     _, variance, best, scores = min(found, key=lambda each: each[0])
     return (back @ best).T, variance, scores
@@ -234,7 +234,9 @@ def _likeliest(
     return np.asarray(found.x).reshape(guess.shape)
 
 
-def _left_out(root: FloatArray, scores: FloatArray, hot: FloatArray, variance: float) -> FloatArray:
+def _scores_unseen(
+    root: FloatArray, scores: FloatArray, hot: FloatArray, variance: float
+) -> FloatArray:
     """Scores of each row had its label not been seen: one Newton step back, theta - P phi r / (1 -
     w h) for a row with residual r, curvature w and leverage h = phi^T P phi.
     """

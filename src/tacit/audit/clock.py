@@ -58,11 +58,11 @@ from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 from tacit.service.device.member import GateQueue, Member, PeerMember
 
-FALSE_ALARM = 0.001
-_EPSILON = 0.01
+FALSE_ALARM = 0.001  # of one audit of a sound device
+_EPSILON = 0.01  # of a question
 _ROWS = 200  # that count, by the policy, and that the slow owner has
 _STEP = Fraction(1, 100)  # seconds
-_TREES, _CHAIN = 200, 200
+_TREES, _CHAIN = 200, 200  # of a question that takes long
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def _make_folder(folder: Path) -> Path:
 
 
 _FEW, _MANY = 20, 40_000  # records of the two peers
-_POLLS = 3
+_POLLS = 3  # in which nothing is asked, after the last question
 
 
 class _Asker(httpx.AsyncBaseTransport):

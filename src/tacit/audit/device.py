@@ -243,5 +243,5 @@ def _audible_epsilon(joining: Joining, part: Role, number: int, *, another: bool
     pinned = key.public_key().public_bytes_raw()
     with suppress(LedgerError, ValueError):
         take_part(joining, recorder, pinned=pinned)
-    levels = [sent.body[7] for sent in recorder.sent if sent.released]
+    levels = [sent.body[7] for sent in recorder.sent if sent.is_release]
     return sum((Fraction(str(query.epsilons[level])) for level in levels), Fraction(0))

@@ -168,7 +168,7 @@ def small_table(kind: type[Mechanism], epsilon: float) -> ExactVerdict | None:
     return enumerate_law(tables[kind], epsilon) if kind in tables else None
 
 
-ALARM = 1e-4
+ALARM = 1e-4  # of one audit of sound sums
 _KEYS = X25519PrivateKey.generate(), X25519PrivateKey.generate()
 _NAMES = ("coordinator", "helper")
 

@@ -62,7 +62,7 @@ class SentRequest:
     at: float
 
     @property
-    def released(self) -> bool:
+    def is_release(self) -> bool:
         """Whether it carries what a gate released."""
         return self.path in REPORTS
 
@@ -73,7 +73,7 @@ class SentRequest:
         headers = tuple(
             (name, b"" if name.lower() in _PASSING else value) for name, value in self.headers
         )
-        return self.method, self.path, headers, len(self.body) if self.released else self.body
+        return self.method, self.path, headers, len(self.body) if self.is_release else self.body
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,9 @@ from tacit.learners.owners.centroid import Centroid
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW, NOBODY
 
-FEATURES, INFORMATIVE = 20, 10
+FEATURES, INFORMATIVE = 20, 10  # columns, and those that say something
 _PROBLEM = 83  # of `make_classification`, whose problems differ widely: neither easy nor hopeless
-_TEST_ROWS = 10_000
+_TEST_ROWS = 10_000  # half a point of accuracy is seen
 LABEL = "income"
 FILES = {"people.csv": (2, 40_000), "mine.csv": (3, 60), "test.csv": (4, 5_000)}  # seed, rows
 FILES |= {"north.csv": (5, 5_000), "south.csv": (6, 5_000), "west.csv": (7, 5_000)}
@@ -153,7 +153,7 @@ METHODS = (OURS, SUMMED, PUBLIC, BOOSTED, TOGETHER)
 _SUMMED = (
     2  # budgets, the smallest, at which two servers are tried, in the first run: it takes long
 )
-_ROUNDS, _ATTEMPTS = 10, 10
+_ROUNDS, _ATTEMPTS = 10, 10  # of boosting
 
 
 @dataclass(frozen=True)

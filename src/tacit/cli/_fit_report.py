@@ -143,14 +143,8 @@ def show_guarantee(found: FitResult, console: Console) -> None:
     guarantee = found.guarantee
     console.print(f"[{'bold red' if guarantee.void else 'bold'}]{escape(guarantee.headline)}[/]")
     grid = _grid()
-    for name in ("unit", "adjacency", "adversary"):
-        grid.add_row(name, escape(getattr(guarantee, name)))
-    grid.add_row(
-        "mechanism", f"{guarantee.mechanism}, {guarantee.reports} per {guarantee.reporter}"
-    )
-    grid.add_row("coins", guarantee.stream)
-    if guarantee.influence:
-        grid.add_row("influence", escape(guarantee.influence))
+    for name, text in guarantee.terms:
+        grid.add_row(name, escape(text))
     for number, sentence in enumerate(guarantee.not_protected):
         grid.add_row("" if number else "not protected", escape(sentence))
     console.print(grid)

@@ -79,7 +79,7 @@ def forget(
     Example:
         tacit admin forget OWNER --database sqlite:///running.db
     """
-    with acting(database, campaign) as (records, _):
+    with open_records(database, campaign) as (records, _):
         done = records.forget(owner)
         if done is None:
             raise ValueError(f"nothing is known of owner {owner!r}: see tacit admin owners")
@@ -120,7 +120,7 @@ def grant(
     from tacit.service.coordinator.keys import add_administrator
 
     file, given = state / "administrators", roles.split(",")
-    with noting(database, state, "grant", f"{name}: {', '.join(given)}"):
+    with write_down(database, state, "grant", f"{name}: {', '.join(given)}"):
         key = add_administrator(file, name, given)
     screen.tell(name=name, roles=given, key=key, file=file)
     screen.say(f"{name} may {', '.join(given)}; its key, told once: {key}")
@@ -140,7 +140,7 @@ def dismiss(
     """
     from tacit.service.coordinator.keys import dismiss_administrator
 
-    with noting(database, state, "dismiss", name):
+    with write_down(database, state, "dismiss", name):
         dismiss_administrator(state / "administrators", name)
     screen.tell(name=name)
     screen.say(f"{name} may do nothing any more")
@@ -198,7 +198,7 @@ def tokens(
     if withdraw is not None and withdraw != "all" and not is_listed_token(withdraw):
         raise ValueError(f"withdraw must be a token as it is listed, or all, got {withdraw!r}")
     made = [secrets.token_urlsafe(24) for _ in range(new)]
-    with acting(database, campaign) as (records, store):
+    with open_records(database, campaign) as (records, store):
         if made:
             store.add_tokens(made, expires=expiry(days), maker=OPERATOR)
             records.note_command("tokens", f"{new} tokens")
@@ -280,7 +280,7 @@ def end(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> N
     Example:
         tacit admin end --campaign trial --database sqlite:///running.db
     """
-    with acting(database, campaign) as (records, store):
+    with open_records(database, campaign) as (records, store):
         if not store.finish():
             raise ValueError(f"campaign {store.standing().name!r} has ended already")
         records.note_command("end")
@@ -296,7 +296,7 @@ def archive(database: Database = HERE, campaign: Which = "", *, screen: Screen) 
     Example:
         tacit admin archive --campaign trial --database sqlite:///running.db
     """
-    with acting(database, campaign) as (records, store):
+    with open_records(database, campaign) as (records, store):
         standing = store.standing()
         if not records.archive():
             raise ValueError(
@@ -318,7 +318,7 @@ def expiry(days: float | None) -> float | None:
 
 
 @contextmanager
-def acting(database: str, campaign: str) -> Iterator[tuple[Any, Any]]:
+def open_records(database: str, campaign: str) -> Iterator[tuple[Any, Any]]:
     """The records and the store of a campaign: what is done with them, and what is written down of
     it, is done as a whole or not at all.
     """
@@ -330,7 +330,7 @@ def acting(database: str, campaign: str) -> Iterator[tuple[Any, Any]]:
 
 
 @contextmanager
-def noting(database: str, state: Path, what: str, about: str) -> Iterator[None]:
+def write_down(database: str, state: Path, what: str, about: str) -> Iterator[None]:
     """Something that is done to a folder of keys, written down in the log of the campaigns that it
     is for: of the one that the folder is of, else of all. Where there is no database yet, there is
     no log yet.

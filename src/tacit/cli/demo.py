@@ -253,7 +253,7 @@ _STYLES = {
     "public": "bold blue",
     "other": "dim",
 }
-_HEIGHT = 15
+_HEIGHT = 15  # lines of the chart
 _MARGIN = 6  # columns for the numbers of the vertical axis
 
 

@@ -110,7 +110,7 @@ def _page(
         tuple((name, f"{value:.3g}") for name, value in ranked),
         bars=tuple(value for _, value in ranked),
     )
-    sizes = [each[0] for curve in curves if not curve.ordered for each in curve.changes]
+    sizes = [each[0] for curve in curves if not curve.is_ordered for each in curve.changes]
     ends = (min(sizes, default=0.0), max(sizes, default=0.0))
     alone = Section(
         "Each column alone",
@@ -133,7 +133,7 @@ def _draw_curve(
     """A line over a column's range, or bars of its categories on the scale that all share."""
     from tacit.render.document import Chart, Line, Table
 
-    if not curve.ordered:
+    if not curve.is_ordered:
         rows = zip(curve.places, curve.changes, strict=True)
         cells = tuple((str(place), *(f"{change:+.3g}" for change in each)) for place, each in rows)
         bars = tuple(each[0] for each in curve.changes) if len(explainer.outputs) == 1 else ()
@@ -165,8 +165,7 @@ def _rows_section(found: "Explanation") -> "Section":
 def _promise_section(promise: "Guarantee") -> "Section":
     from tacit.render.document import Paragraph, Section
 
-    terms = tuple((name, getattr(promise, name)) for name in ("unit", "adjacency", "adversary"))
-    first = Paragraph(promise.headline, "warning" if promise.void else "promise", terms)
+    first = Paragraph(promise.headline, "warning" if promise.void else "promise", promise.terms)
     parts: tuple[Paragraph, ...] = (first,)
     if promise.not_protected:
         parts += (Paragraph("Not protected:", "limits", items=promise.not_protected),)

@@ -11,7 +11,7 @@ import typer
 from tacit.cli import add
 from tacit.cli._options import Authority, HomeFolder, Patience, home_folder
 from tacit.cli._output import Screen
-from tacit.cli.admin import HERE, Database, StateFolder, noting
+from tacit.cli.admin import HERE, Database, StateFolder, write_down
 from tacit.cli.invite import Way
 from tacit.cli.join import Where
 from tacit.service.protocol.succession import CAMPAIGN, HELPER, KeyKind, KeyRing
@@ -115,7 +115,7 @@ def administrator(
     """
     from tacit.service.coordinator.keys import replace_administrator
 
-    with noting(database, state, "rekey", name):
+    with write_down(database, state, "rekey", name):
         key = replace_administrator(state, name)
     screen.tell(name=name, key=key)
     screen.say(f"the new key of {name}, told once: {key}")

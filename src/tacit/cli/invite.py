@@ -224,7 +224,7 @@ def invite(
     Example:
         tacit invite north south --url https://localhost:8443 --certificate server.pem
     """
-    from tacit.cli.admin import acting, expiry
+    from tacit.cli.admin import expiry, open_records
     from tacit.service.coordinator.records import OPERATOR
     from tacit.service.kinds import read_terms
 
@@ -234,7 +234,7 @@ def invite(
     there = [str(file) for file in files if file.exists()]
     if there:
         raise ValueError(f"{', '.join(there)} exist: delete them, or give other names or --out")
-    with acting(database, campaign) as (records, store):
+    with open_records(database, campaign) as (records, store):
         standing = store.standing()
         terms = read_terms(standing.terms)
         helper = None if terms.servers is None else terms.servers[1]

@@ -352,7 +352,7 @@ def leave(
     Example:
         tacit leave https://host:8443 --home tacit-owner
     """
-    from tacit.service.device.home import ME, Home, owner_called
+    from tacit.service.device.home import ME, Home, owner_name
     from tacit.service.protocol.handshake import read_greeting
 
     folder = home_folder(home)
@@ -364,7 +364,7 @@ def leave(
         link = way.link()
         try:
             campaign = link.campaign = read_greeting(await link.greet(), way.key).first
-            key = kept.key(campaign, None if owner is None else owner_called(owner))
+            key = kept.key(campaign, None if owner is None else owner_name(owner))
             response = await link.call("POST", "/v1/leave", key, b"leave")
             return kept.has_joined(campaign) and response.status_code == 200
         finally:

@@ -199,16 +199,18 @@ def serve(
     alone = len(campaign) == 1 and campaign[0].is_file()
     others = state / "administrators"
 
-    def kept() -> Database:
+    def open_database() -> Database:
         return Database(database, open_vault(storage_key))
 
     def make_one() -> Running:
         keys = CampaignKeys.at(state)
         more = {"administrators": (others,), "keys": keys}
-        return coordinator(campaign[0], kept(), keys.key, admin_key(state), rehearsal, **more)
+        return coordinator(
+            campaign[0], open_database(), keys.key, admin_key(state), rehearsal, **more
+        )
 
     def make_several() -> Service:
-        return several(campaign, kept(), state, rehearsal)
+        return several(campaign, open_database(), state, rehearsal)
 
     made = make_one() if alone else make_several()
     if isinstance(made, Service):
@@ -284,11 +286,11 @@ def several(
 
     first = admin_key(state)
 
-    def making(slug: str) -> Making:
+    def making_of(slug: str) -> Making:
         files = state / "administrators", state / slug / "administrators"
         return Making(admin=first, administrators=files, rehearsal=rehearsal)
 
-    made = Service(places, database, lambda slug: CampaignKeys.at(state / slug), making)
+    made = Service(places, database, lambda slug: CampaignKeys.at(state / slug), making_of)
     made.mount(made.look())
     if not made.campaigns:
         raise ValueError(

@@ -75,11 +75,8 @@ class Cohort:
         Their class numbers.
     offsets : array of shape (owners + 1,) or (owners, 2)
         Where owners begin and end: one after the other, or anywhere.
-    moved : int, default=0
-        Values that had to be changed to fit the schema: a private figure of the simulation, never
-        released.
     ignored : int, default=0
-        Rows whose label is not in the schema: as private.
+        Rows whose label is not in the schema: a private figure of the simulation, never released.
 
     Examples
     --------
@@ -88,12 +85,10 @@ class Cohort:
     (2, [1, 3], [0, 1, 0])
     """
 
-    def __init__(
-        self, X: FloatArray, y: IntArray, offsets: IntArray, moved: int = 0, ignored: int = 0
-    ) -> None:
+    def __init__(self, X: FloatArray, y: IntArray, offsets: IntArray, ignored: int = 0) -> None:
         self.table, self.labels = X, y
         self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
-        self.moved, self.ignored = moved, ignored
+        self.ignored = ignored
         first, last = self.spans[:, 0], self.spans[:, 1]
         if not (X.ndim == 2 and y.shape == (len(X),)):
             raise ValueError(
@@ -126,14 +121,6 @@ class Cohort:
             np.int64
         )
         return cls(rows, labels, offsets, ignored=int(np.count_nonzero(~kept)))
-
-    @classmethod
-    def of_table(cls, table: Any, label: str, schema: Schema, owner: str | None = None) -> "Cohort":
-        """From a data frame (pandas or polars) or a mapping of columns, encoded by the schema."""
-        encoded = schema.encode(table)
-        owners = None if owner is None else np.asarray(table[owner])
-        cohort = cls.of(encoded.X, schema.encode_labels(np.asarray(table[label])), owners)
-        return cls(cohort.X, cohort.y, cohort.offsets, moved=encoded.moved, ignored=cohort.ignored)
 
     def __len__(self) -> int:
         return len(self.spans)

@@ -44,7 +44,7 @@ Choice = Callable[[IntArray], BoolArray]  # which of these owners
 
 _NUMBERS = 1 << 22  # numbers of a batch of rows
 _RANGE = 1 << 26  # bytes of the rows of a range of owners
-_MOST_RANGES = 512
+_MOST_RANGES = 512  # each is a file of every run
 _SAMPLE = 1 << 14  # names by which ranges are cut
 
 
@@ -86,7 +86,7 @@ class BlockedCohort:
         """A cohort in memory in blocks of so many owners, for workers elsewhere."""
         starts = range(0, len(cohort), owners)
         pieces = (HeldBlock.of(cohort[start : start + owners], start) for start in starts)
-        return cls(tuple(pieces), cohort.moved, cohort.ignored)
+        return cls(tuple(pieces), ignored=cohort.ignored)
 
 
 class ScratchFolder:

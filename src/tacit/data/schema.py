@@ -388,7 +388,7 @@ def positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
         place = np.searchsorted(ranked, values.astype(np.float64)).clip(max=len(known) - 1)
         return np.where(ranked[place] == values, order[place], -1)
     mixed = any(isinstance(value, int | float) for value in known)
-    read = _said_number if numbers else _said_number_text if mixed else said_text
+    read = _number_of if numbers else _number_text_of if mixed else text_of
     places = {read(value): place for place, value in reversed(list(enumerate(known)))}
     seen: dict[Any, int] = {}
     found = np.full(len(values), -1, dtype=np.int64)
@@ -410,11 +410,11 @@ def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
     return np.asarray(known[positions(column, values)])
 
 
-def _said_number(value: Any) -> float | str | None:
+def _number_of(value: Any) -> float | str | None:
     """What a value says where numbers are meant: the texts "03" and "3.0" are 3, and truth values 1
     and 0.
     """
-    text = said_text(value)
+    text = text_of(value)
     if text is None or not isinstance(value, str | bytes):
         number = float_or_nan(value)
     else:
@@ -422,13 +422,13 @@ def _said_number(value: Any) -> float | str | None:
     return text if np.isnan(number) else number
 
 
-def _said_number_text(value: Any) -> str | None:
+def _number_text_of(value: Any) -> str | None:
     """The same where numbers and texts are meant."""
     number = float_or_nan(value) if isinstance(value, str) else float("nan")
-    return said_text(value) if np.isnan(number) else said_text(number)
+    return text_of(value) if np.isnan(number) else text_of(number)
 
 
-def said_text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
     """What a value says: truth values in lower case, whole numbers without a point and as precise
     as a float, texts without blanks around; None: nothing.
     """

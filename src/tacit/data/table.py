@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tacit._util.types import AnyArray, BoolArray, IntArray
-from tacit.data.schema import Encoded, Schema, float_or_nan, has_value, said_text
+from tacit.data.schema import Encoded, Schema, float_or_nan, has_value, text_of
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"
@@ -350,4 +350,4 @@ def _owner_name(value: Any) -> str:
     if value is None or value != value:
         return ""
     number = float("nan") if isinstance(value, bool) else float_or_nan(value)
-    return said_text(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0) or ""
+    return text_of(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0) or ""

@@ -121,7 +121,7 @@ def find_files(path: Location) -> list[Path]:
     place = Path(path)
     if place.is_file():
         return [place]
-    there = sorted(_named_by(place))
+    there = sorted(_files_at(place))
     lost = next((file for file in there if file.is_symlink() and not file.exists()), None)
     if lost is not None:
         raise ValueError(f"{lost} leads to a file that is not there: mend the link, or delete it")
@@ -131,7 +131,7 @@ def find_files(path: Location) -> list[Path]:
     return files
 
 
-def _named_by(place: Path) -> Iterable[Path]:
+def _files_at(place: Path) -> Iterable[Path]:
     """What a folder holds, or what a pattern matches."""
     if place.is_dir():
         return (file for file in place.rglob("*") if _is_member(file, place))

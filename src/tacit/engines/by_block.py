@@ -26,10 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.checks import bad
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
+from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import BlockedCohort, OwnerBlock, Workers
-from tacit.engines.inline import Engine, Monitor, add_up, collect
+from tacit.engines.inline import INLINE, Engine, Monitor, add_up, collect
 from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
 from tacit.mechanisms.streams import SecureStream, SeededStream, Stream
@@ -37,6 +39,7 @@ from tacit.sums.discrete_gaussian import compose_epsilon
 from tacit.sums.secure_sum import SecureSum, TwoServers
 from tacit.sums.vector_terms import VectorTerms
 
+_SENT = 1 << 20  # numbers of a block of rows that travels from memory to a worker
 _COINS = 1 << 20  # owners whose coins are drawn at a time
 _BINS = 1 << 16  # of coins, by their first bits
 _SHIFT = np.uint64(48)
@@ -281,8 +284,30 @@ class ByBlock(Engine):
 # ------------------------------------------------------------------------------------------------
 
 _AHEAD = 4  # tasks that wait for each core of the cluster
-_RETRIES = 8
+_RETRIES = 8  # of a task whose worker was lost
 _PATIENCE = 10.0  # seconds to wait for an address to answer
+
+
+def in_blocks(cohort: Cohort | BlockedCohort) -> BlockedCohort:
+    """Owners in blocks; what is in memory is cut for workers elsewhere."""
+    if not isinstance(cohort, Cohort):
+        return cohort
+    width = max(1, cohort.table.shape[1]) * max(1, len(cohort.table) // max(1, len(cohort)))
+    return BlockedCohort.of(cohort, max(1, _SENT // width))
+
+
+def site_engine(where: str, sites: Cohort, epsilon: FloatArray, stream: Stream) -> Engine:
+    """The engine for which what one site trains is a task: many rows, and minutes of work."""
+    return ByBlock(BlockedCohort.of(sites, 1), epsilon, stream, workers=workers_at(where))
+
+
+def workers_at(where: str) -> Workers:
+    """Who does the blocks: this process, or a Ray."""
+    if where == INLINE:
+        return map
+    if where == "ray" or where.startswith("ray://"):
+        return ray_workers(where)
+    raise bad("engine", '"inline", "ray" or "ray://host:port"', where)
 
 
 def ray_workers(where: str) -> Workers:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from hashlib import blake2b
 from operator import add
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,10 @@ from tacit.sums.secure_sum import SecureSum
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, encode
 
+if TYPE_CHECKING:  # a fit without files does without
+    from tacit.data.owner_blocks import BlockedCohort
+
+INLINE = "inline"  # the engine in this process
 _BLOCK = 1 << 17  # numbers of a block of shares: as many as stay in a core's cache
 Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
@@ -218,6 +222,24 @@ class Inline(Engine):
         terms = question.ensemble.error_terms(question.model, self.cohort)
         self.tallies += 1
         return Verdict.of(self.sums.total(terms, self.stream.child("tally", self.tallies)))
+
+
+def engine_at(
+    where: str,
+    cohort: "Cohort | BlockedCohort",
+    epsilon: float | FloatArray,
+    stream: Stream,
+    *,
+    sums: SecureSum | None = None,
+    monitor: Monitor | None = None,
+) -> Engine:
+    """What asks these owners: in this process, or where `where` says."""
+    if where == INLINE and isinstance(cohort, Cohort):
+        return Inline(cohort, epsilon, stream, sums, monitor)
+    from tacit.engines.by_block import ByBlock, in_blocks, workers_at
+
+    blocks, workers = in_blocks(cohort), workers_at(where)
+    return ByBlock(blocks, epsilon, stream, sums=sums, monitor=monitor, workers=workers)
 
 
 def collect(query: Query, cohort: Cohort, epsilon: float | FloatArray, tapes: Stream) -> Any:

@@ -11,14 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import positive
 from tacit._util.types import FloatArray
-from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import (
     BlockedCohort,
     GroupBlock,
     RowReading,
-    Workers,
     row_groups,
     survey,
 )
@@ -27,48 +25,11 @@ from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
 from tacit.data.table_file import TableFile, read_sample
 from tacit.data.table_set import is_location, open_table
-from tacit.engines.by_block import ByBlock
-from tacit.engines.inline import Engine, Monitor
+from tacit.engines.by_block import workers_at
 from tacit.estimators.guarantee import Source
-from tacit.estimators.inputs import INLINE, Inputs, accept_pair, epsilon_of
+from tacit.estimators.inputs import Inputs, accept_pair, epsilon_of
 from tacit.estimators.persistence import SavedModel
 from tacit.estimators.set_aside import make_sample
-from tacit.mechanisms.streams import Stream
-from tacit.sums.secure_sum import SecureSum
-
-_SENT = 1 << 20  # numbers of a block of rows that travels from memory to a worker
-
-
-def workers_at(where: str) -> Workers:
-    """Who does the blocks: this process, or a Ray."""
-    if where == INLINE:
-        return map
-    if where == "ray" or where.startswith("ray://"):
-        from tacit.engines.by_block import ray_workers
-
-        return ray_workers(where)
-    raise bad("engine", '"inline", "ray" or "ray://host:port"', where)
-
-
-def engine_at(
-    where: str,
-    cohort: Cohort | BlockedCohort,
-    epsilon: float | FloatArray,
-    stream: Stream,
-    sums: SecureSum | None = None,
-    monitor: Monitor | None = None,
-) -> Engine:
-    """The engine by blocks; what is in memory is cut into blocks for workers elsewhere."""
-    if isinstance(cohort, Cohort):
-        width = max(1, cohort.table.shape[1]) * max(1, len(cohort.table) // max(1, len(cohort)))
-        cohort = BlockedCohort.of(cohort, max(1, _SENT // width))
-    workers = workers_at(where)
-    return ByBlock(cohort, epsilon, stream, sums=sums, monitor=monitor, workers=workers)
-
-
-def site_engine(where: str, sites: Cohort, epsilon: FloatArray, stream: Stream) -> Engine:
-    """The engine for which what one site trains is a task: many rows, and minutes of work."""
-    return ByBlock(BlockedCohort.of(sites, 1), epsilon, stream, workers=workers_at(where))
 
 
 def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> Inputs:

@@ -17,12 +17,11 @@ from tacit.algorithms.question import DELTA, Population
 from tacit.data.cohort import Public
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
-from tacit.engines.inline import Monitor
+from tacit.engines.inline import INLINE, Monitor, engine_at
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
 from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
-    INLINE,
     accept_table,
     baseline_of,
     check_trust,
@@ -232,7 +231,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         unsound = learner.unsound or ("" if sums is None else sums.unsound)
         cost = self._cost(crowd.epsilon, sums, sound=not unsound and mechanism != "none")
         charge = self._charge(cost, crowd.delta if crowd.summed else 0.0)
-        engine = given.engine(self.engine, stream, sums, monitor)
+        engine = engine_at(self.engine, cohort, epsilon, stream, sums=sums, monitor=monitor)
         schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
         boosted = engine.run(boost(learner, self.facts_, terms, judge, schedule))
         if charge is not None:

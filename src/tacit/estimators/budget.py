@@ -96,7 +96,7 @@ budget of 2 has 0.5 left: nobody was asked
             said = str(rational(self.epsilon)), str(rational(self.delta))
             cursor.execute("INSERT OR IGNORE INTO terms VALUES (1, ?, ?)", said)
             kept = cursor.execute("SELECT epsilon, delta FROM terms").fetchone()
-        held = [float(_written(each)) for each in kept]
+        held = [float(_read_cost(each)) for each in kept]
         if held != [self.epsilon, self.delta]:
             there = ", ".join(f"{each:g}" for each in held)
             raise bad("epsilon and delta", f"those of {self.file}: {there}", (epsilon, delta))
@@ -225,11 +225,11 @@ def _budget_at(epsilon: float, delta: float, file: Path) -> Budget:
 
 def _total(place: sqlite3.Connection) -> tuple[Fraction, Fraction]:
     rows = place.execute("SELECT epsilon, delta FROM charges").fetchall()
-    sums = (sum((_written(row[part]) for row in rows), Fraction(0)) for part in (0, 1))
+    sums = (sum((_read_cost(row[part]) for row in rows), Fraction(0)) for part in (0, 1))
     return next(sums), next(sums)
 
 
-def _written(text: str) -> Fraction:
+def _read_cost(text: str) -> Fraction:
     """A cost in a file as it was given: earlier files have the binary number nearest to it."""
     return rational(float(Fraction(text)))
 

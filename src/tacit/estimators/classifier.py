@@ -21,12 +21,11 @@ from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import Refined, discriminate, refine, rounds_in_words
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
-from tacit.engines.inline import Monitor
+from tacit.engines.inline import INLINE, Monitor, engine_at
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
 from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
-    INLINE,
     accept_table,
     baseline_of,
     check_trust,
@@ -238,7 +237,7 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         asked = {"public": given.sample.public, "crowd": crowd, "epsilon": given.epsilon}
         asked |= {"mechanism": chosen.mechanism, "own": own}
         algorithm = _ALGORITHMS[chosen.algorithm](asked, chosen, outlook)
-        engine = given.engine(self.engine, stream, monitor=monitor)
+        engine = engine_at(self.engine, given.cohort, given.epsilon, stream, monitor=monitor)
         refined = engine.run(algorithm)
         if charge is not None:
             charge.settle(asked=engine.speakers > 0)

@@ -53,10 +53,7 @@ def table_html(heading: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
 
 def guarantee_html(promise: Guarantee) -> str:
     """The promise first, then its terms, then what is not protected."""
-    terms = [(name, getattr(promise, name)) for name in ("unit", "adjacency", "adversary")]
-    drawn = f"{promise.mechanism}, {promise.reports} per {promise.reporter}"
-    terms += [("mechanism", drawn), ("coins", promise.stream)]
-    terms += [("influence", promise.influence)] if promise.influence else []
+    terms = [*promise.terms]
     terms += [("not protected", sentence) for sentence in promise.not_protected]
     terms += [("not to be published", promise.held)] if promise.held else []
     colour = "color:#c0392b" if promise.void or promise.in_clear else ""

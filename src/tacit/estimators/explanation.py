@@ -94,7 +94,7 @@ class ColumnCurve:
     changes: tuple[tuple[float, ...], ...]
 
     @property
-    def ordered(self) -> bool:
+    def is_ordered(self) -> bool:
         """Whether places are numbers of a range."""
         return all(isinstance(place, float) for place in self.places)
 
@@ -154,18 +154,18 @@ class Explainer:
         )
 
     @cached_property
-    def unknown(self) -> FloatArray:
+    def unknown_row(self) -> FloatArray:
         """The encoded row of which nothing is known, (1, numbers)."""
         missing: AnyArray = np.full((1, 1), None, dtype=object)
         return np.hstack([feature.encode(missing[0])[0] for feature in self.schema.features])
 
     def explain(self, X: FloatArray) -> Explanation:
         """The contributions of columns to encoded rows."""
-        start = self.scores(self.unknown)[0]
+        start = self.scores(self.unknown_row)[0]
         shape = (len(X), len(self.groups), len(start))
         total = np.zeros(shape)
         for order in (range(len(self.groups)), range(len(self.groups) - 1, -1, -1)):
-            now = np.repeat(self.unknown, len(X), axis=0)
+            now = np.repeat(self.unknown_row, len(X), axis=0)
             before = np.repeat(start[np.newaxis], len(X), axis=0)
             for column in order:
                 now[:, self.groups[column]] = X[:, self.groups[column]]
@@ -177,10 +177,10 @@ class Explainer:
     @cached_property
     def curves(self) -> tuple[ColumnCurve, ...]:
         """Each column alone over its public range; of a sum over columns this is all there is."""
-        start, found = self.scores(self.unknown)[0], []
+        start, found = self.scores(self.unknown_row)[0], []
         for feature, group in zip(self.schema.features, self.groups, strict=True):
             places = _places(feature)
-            rows = np.repeat(self.unknown, len(places), axis=0)
+            rows = np.repeat(self.unknown_row, len(places), axis=0)
             rows[:, group] = feature.encode(np.array(places, dtype=object))[0]
             changes = self.scores(rows) - start
             found.append(
@@ -210,7 +210,7 @@ class Explainer:
             return own @ directions.T, level
         if not (isinstance(model, ScoreModel) and all(_is_linear(term) for term in model.terms)):
             return None
-        origin, units = np.zeros_like(self.unknown), np.eye(self.unknown.shape[1])
+        origin, units = np.zeros_like(self.unknown_row), np.eye(self.unknown_row.shape[1])
         level = self.scores(origin)[0]
         return (self.scores(units) - level).T, level
 

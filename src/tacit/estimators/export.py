@@ -100,7 +100,7 @@ class ModelGraph(Graph):
                 return self._two(scores)
             each = self.op("Max", self._logistic(scores), self(1e-300))
             return self.op("Div", each, self.op("ReduceSum", each, self.place(1)))
-        return self._two(self._served(model, X))
+        return self._two(self._served_log_odds(model, X))
 
     def _logistic(self, scores: str) -> str:
         small = self.op("Exp", self.op("Neg", self.op("Abs", scores)))
@@ -160,7 +160,7 @@ class ModelGraph(Graph):
         short = self.op("Mul", self.op("Div", seen, long), self(INSIDE))
         return self.linear(short, model.vectors.T)
 
-    def _served(self, model: ServedScores, X: str) -> str:
+    def _served_log_odds(self, model: ServedScores, X: str) -> str:
         """The log odds of peers' sums, (rows, 1)."""
         cells = [self._cell(model.cells, number, X) for number in range(len(model.cells))]
         nothing = self.linear(self.column(X, [0]), np.zeros((1, 1)))
@@ -304,10 +304,8 @@ def card_of(saved: SavedModel, facts: CardFacts) -> Document:
             for curve in ranked
         ),
     )
-    terms = tuple((name, getattr(promise, name)) for name in ("unit", "adjacency", "adversary"))
-    drawn = ("mechanism", f"{promise.mechanism}, {promise.reports} per {promise.reporter}")
     promised: tuple[Part, ...] = (
-        Paragraph(promise.headline, "warning" if promise.void else "promise", (*terms, drawn)),
+        Paragraph(promise.headline, "warning" if promise.void else "promise", promise.terms),
         Paragraph("Not protected:", "limits", items=promise.not_protected),
     )
     influence = promise.influence or "No bound is known of what one report can do to this model."

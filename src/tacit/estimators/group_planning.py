@@ -37,7 +37,7 @@ from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import seeded
 
-_PLAYS = 6
+_PLAYS = 6  # of a campaign, whose mean is told
 _ROWS = 20_000  # of all sites together, in one play
 _RIDGE = 1.0  # of what is known of a linear model before any row, whose length is about 1
 _PUBLIC = 2_000  # public rows that a play has, at most
@@ -62,7 +62,7 @@ class OwnerGroup:
         positive("epsilon", self.epsilon)
 
     @property
-    def played(self) -> "OwnerGroup":
+    def miniature(self) -> "OwnerGroup":
         """As many with fewer records, where a play would take long, at a larger epsilon."""
         records = max(1, min(self.records, _ROWS // self.owners))
         return replace(self, records=records, epsilon=self._alike(records))
@@ -132,7 +132,7 @@ Play: TypeAlias = Callable[[Cohort, Public, int], tuple[FloatArray, FloatArray]]
 def plan_sites(query: TrainSite, public: Public, combine: str, group: OwnerGroup) -> GroupPlan:
     """What sites that are asked this should add to the public rows."""
     known = _some(public)
-    played = group.played
+    played = group.miniature
     ridge = None if query.ridge is None else query.ridge * played.records / group.records
     asked = replace(query, menu=(played.epsilon,), ridge=ridge)
     own = models_of_public(query, known.X, known.y)
@@ -197,7 +197,7 @@ def plan_peers(
     """
     if not public.classes == 2:
         raise bad("classes", "two for peers", public.classes)
-    known, played = _some(public), group.played
+    known, played = _some(public), group.miniature
     way = method_of(PEERS[method], listen_to, telling_columns(cells, public))
     own = fit_public(known)
     world = _classes(own.model.probabilities(known.X))
@@ -246,7 +246,7 @@ def _play_all(
     """Play a few times: how much better what would be published is on average, and the standard
     error of that.
     """
-    played, made = group.played, []
+    played, made = group.miniature, []
     every, size = np.arange(len(known.y)), played.owners * played.records
     names = np.repeat(np.arange(played.owners), played.records)
     for number in range(_PLAYS):

@@ -126,15 +126,23 @@ class Guarantee:
             return _TWO_SERVERS
         return _REPORTS + ("" if self.error_epsilon is None else _SUMS)
 
+    @property
+    def terms(self) -> tuple[tuple[str, str], ...]:
+        """What the headline means, by name: in the same words wherever it is said."""
+        drawn = f"{self.mechanism}, {self.reports} per {self.reporter}"
+        return (
+            ("unit", self.unit),
+            ("adjacency", self.adjacency),
+            ("adversary", self.adversary),
+            ("mechanism", drawn),
+            ("coins", self.stream),
+            *([("influence", self.influence)] if self.influence else []),
+        )
+
     def __str__(self) -> str:
         lines = [
             self.headline,
-            f"  unit: {self.unit}",
-            f"  adjacency: {self.adjacency}",
-            f"  adversary: {self.adversary}",
-            f"  mechanism: {self.mechanism}, {self.reports} per {self.reporter}",
-            f"  coins: {self.stream}",
-            *([f"  influence: {self.influence}"] if self.influence else []),
+            *(f"  {name}: {text}" for name, text in self.terms),
             *(["Not protected:"] if self.not_protected or self.held else []),
             *(
                 f"  {sentence}"

@@ -33,7 +33,6 @@ from tacit.data.table import (
     read_frame,
 )
 from tacit.data.table_file import TableFile
-from tacit.engines.inline import Engine, Inline, Monitor
 from tacit.estimators.guarantee import Source
 from tacit.estimators.set_aside import (
     DataWarning,
@@ -44,12 +43,9 @@ from tacit.estimators.set_aside import (
 )
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW
-from tacit.sums.secure_sum import SecureSum
 
 if TYPE_CHECKING:  # a fit without files does without
     from tacit.data.owner_blocks import BlockedCohort
-
-INLINE = "inline"  # the engine in this process
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +61,6 @@ class Inputs:
     owners: int
     epsilon: float | FloatArray
     moved: int
-
-    def engine(
-        self,
-        where: str,
-        stream: Stream,
-        sums: SecureSum | None = None,
-        monitor: Monitor | None = None,
-    ) -> Engine:
-        """What asks these owners: in this process, or where `where` says."""
-        if where == INLINE and isinstance(self.cohort, Cohort):
-            return Inline(self.cohort, self.epsilon, stream, sums, monitor)
-        from tacit.estimators.at_scale import engine_at
-
-        return engine_at(where, self.cohort, self.epsilon, stream, sums=sums, monitor=monitor)
 
 
 def read_inputs(

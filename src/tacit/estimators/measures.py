@@ -74,7 +74,7 @@ def measure(chances: FloatArray, classes: IntArray) -> Measures:
     named = [k for k in scored if ((y == k) | (said == k)).any()]
     found: list[tuple[str, float, FloatArray]] = [
         _mean("accuracy", (said == y).astype(np.float64)),
-        _balanced(said, y),
+        _balanced_accuracy(said, y),
         *_over("F1", named, lambda k: _f1(said == k, y == k)),
         *_over("AUC", [k for k in scored if k in given], lambda k: _auc(likely[:, k], y == k)),
         _mean("log loss", -np.log(np.maximum(likely[np.arange(len(y)), y], _SMALLEST))),
@@ -95,7 +95,7 @@ def _mean(name: str, values: FloatArray) -> tuple[str, float, FloatArray]:
     return name, mean, values - mean
 
 
-def _balanced(said: IntArray, y: IntArray) -> tuple[str, float, FloatArray]:
+def _balanced_accuracy(said: IntArray, y: IntArray) -> tuple[str, float, FloatArray]:
     """The mean over classes of how often each is found."""
     there, codes = np.unique(y, return_inverse=True)
     sizes = np.bincount(codes)

@@ -37,7 +37,7 @@ from tacit.learners.peers.alike import (
     LISTENING,
     TOLD,
     Circles,
-    heard_by,
+    part_for,
     served_part,
 )
 from tacit.learners.peers.cells import Cells
@@ -113,7 +113,7 @@ def two_classes(known: Schema | None) -> Schema:
     return schema
 
 
-_LARGEST = 1 << 30
+_LARGEST = 1 << 30  # bytes of an own model, in its owner's own file
 
 
 class KeptOwn(ABC):
@@ -165,7 +165,7 @@ class KeptTrees(KeptOwn):
         return PeerModel(self.cells, self.trees)
 
 
-def _kept(cells: Cells, own: Any) -> KeptOwn:
+def _keep_own(cells: Cells, own: Any) -> KeptOwn:
     match own:
         case OwnModel():
             return KeptModel(
@@ -185,7 +185,7 @@ def keep_own(path: Path, cells: Cells, own: Scores) -> None:
     """Write a participant's own model, whole or not at all, readable by its user alone;
     `tacit.load` reads it.
     """
-    content = encode(_kept(cells, own))
+    content = encode(_keep_own(cells, own))
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
@@ -356,22 +356,22 @@ class AlikePlan:
         return {who: self.factor * epsilon for who, epsilon in self.epsilons.items()}
 
     @property
-    def told(self) -> dict[int, float]:
+    def seating_costs(self) -> dict[int, float]:
         """What it costs each to be seated."""
         return {who: self.factor * fair_share(own, TOLD) for who, own in self.epsilons.items()}
 
     def in_circle(self, who: Collection[int], size: int) -> TurnPlan:
         """The turns of those who speak in a circle of this size, with what is left to them."""
-        left = {number: left_of(self.epsilons[number]) for number in who}
+        left = {number: epsilon_left(self.epsilons[number]) for number in who}
         turns: TurnPlan = self.method.plan(left, self.rounds, size).louder(self.factor)
         return turns
 
 
-def left_of(epsilon: float) -> float:
+def epsilon_left(epsilon: float) -> float:
     """What is left when it was told who is alike: a float that is not too much with the other part,
     as both are written.
 
-    >>> left_of(1.0), left_of(0.3)
+    >>> epsilon_left(1.0), epsilon_left(0.3)
     (0.9, 0.27)
     """
     told = fair_share(epsilon, TOLD)
@@ -403,7 +403,7 @@ def method_of(name: str, listen_to: str = EVERYBODY, columns: tuple[int, ...] = 
             return at_own_price(asking, turns.each)
 
         return learn_among_alike(
-            cells, held, plan.told, coins, known, nothing=method.nothing, speak=speak
+            cells, held, plan.seating_costs, coins, known, nothing=method.nothing, speak=speak
         )
 
     return Method(
@@ -412,7 +412,7 @@ def method_of(name: str, listen_to: str = EVERYBODY, columns: tuple[int, ...] = 
         algorithm,
         lambda circles: method.served(served_part(circles, method.nothing)),
         lambda cells, one, circles, tuning, me: method.own(
-            cells, one, heard_by(circles, me), tuning, me
+            cells, one, part_for(circles, me), tuning, me
         ),
     )
 

@@ -16,12 +16,11 @@ from tacit._util.types import AnyArray, FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
-from tacit.engines.inline import Inline, Monitor
+from tacit.engines.inline import INLINE, Inline, Monitor
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
 from tacit.estimators.guarantee import peer_guarantee
 from tacit.estimators.inputs import (
-    INLINE,
     accept_labels,
     accept_rows,
     accept_sample,
@@ -51,7 +50,7 @@ from tacit.learners.peers.alike import (
     LISTENING,
     Circles,
     circles_of,
-    heard_by,
+    part_for,
     telling_columns,
 )
 from tacit.learners.peers.cells import Cells
@@ -336,7 +335,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         ]
         tuning = OwnTuning(float(self.rho), float(self.ridge))
         tasks = [
-            OwnTask.of(self.method, self._cohort, me, heard_by(self.released_, me), tuning)
+            OwnTask.of(self.method, self._cohort, me, part_for(self.released_, me), tuning)
             for me in self._present
         ]
         make = partial(make_own, self.cells_)
@@ -360,7 +359,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         """Who makes participants' own models."""
         if self.engine == INLINE:
             return map
-        from tacit.estimators.at_scale import workers_at
+        from tacit.engines.by_block import workers_at
 
         return workers_at(self.engine)
 

@@ -32,14 +32,13 @@ from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.sites.projection import LinearModel
 from tacit.wire import MissingError, WireError, decode, encode, message
 from tacit.wire.codec import load_plugins
-from tacit.wire.envelopes import public_bytes, sign_bytes, verify
+from tacit.wire.envelopes import KEY, public_bytes, sign_bytes, verify
 
 if TYPE_CHECKING:
     from tacit.estimators.peer_methods import PeerModel
 
 _SIGNED = b"tacit model, signed\n"
 _PURPOSE = "model"
-_KEY = 32  # bytes of a public key
 _LARGEST = 1 << 30  # bytes of a model: no file of ours comes near
 
 
@@ -223,7 +222,7 @@ def open_model(data: bytes, key: bytes | None = None) -> tuple[bytes, bytes | No
     """
     signer = None
     if data.startswith(_SIGNED):
-        signer, rest = data[len(_SIGNED) :][:_KEY], data[len(_SIGNED) + _KEY :]
+        signer, rest = data[len(_SIGNED) :][:KEY], data[len(_SIGNED) + KEY :]
         try:
             named = Ed25519PublicKey.from_public_bytes(signer)
             data = verify(rest, _PURPOSE, named, _LARGEST)
@@ -281,8 +280,8 @@ def read_model(
     if not size <= _LARGEST:
         raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
     wanted = bytes.fromhex(key) if isinstance(key, str) else key
-    if wanted is not None and len(wanted) != _KEY:
-        raise bad("key", f"{_KEY} bytes or {2 * _KEY} hexadecimal digits", len(wanted))
+    if wanted is not None and len(wanted) != KEY:
+        raise bad("key", f"{KEY} bytes or {2 * KEY} hexadecimal digits", len(wanted))
     try:
         data, signer = open_model(Path(path).read_bytes(), wanted)
     except ValueError as problem:
@@ -314,7 +313,7 @@ def _decode_saved(data: bytes) -> SavedModel:
 
 
 def _restore(kind: type[Any], content: SavedModel) -> Any:
-    estimator = kind(schema=content.schema).set_params(**_told_parameters(kind, content.guarantee))
+    estimator = kind(schema=content.schema).set_params(**_parameters_of(kind, content.guarantee))
     estimator.schema_ = content.schema
     if content.schema.labels:
         estimator.classes_ = np.array(content.schema.classes)
@@ -347,7 +346,7 @@ def _recall(estimator: Any, content: SavedModel) -> None:
     estimator._take_up(content.model)
 
 
-def _told_parameters(kind: type[Any], promise: Guarantee) -> dict[str, Any]:
+def _parameters_of(kind: type[Any], promise: Guarantee) -> dict[str, Any]:
     """Parameters that the guarantee names, so that a model which was read says what it was fitted
     with; others are as they are by default.
     """

@@ -13,10 +13,10 @@ from tacit.data.cohort import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema, as_floats
 from tacit.data.table import UserTable, encode_rows, type_columns
+from tacit.engines.inline import INLINE
 from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import (
-    INLINE,
     accept_labels,
     accept_pair,
     accept_rows,

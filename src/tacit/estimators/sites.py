@@ -19,12 +19,11 @@ from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
 from tacit.data.table import encode_rows
-from tacit.engines.inline import Engine, Inline
+from tacit.engines.inline import INLINE, Engine, engine_at
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace, EstimatorFace
 from tacit.estimators.guarantee import Source, site_guarantee, summed_sites_guarantee
 from tacit.estimators.inputs import (
-    INLINE,
     accept_labels,
     accept_rows,
     accept_sample,
@@ -178,12 +177,10 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
 
     def _engine(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Engine:
         """What asks sites, an epsilon for each, or all their records, one for everybody."""
-        if self.engine == INLINE:
-            return Inline(cohort, epsilon, stream)
-        from tacit.estimators.at_scale import engine_at, site_engine
-
-        if isinstance(epsilon, float):
+        if self.engine == INLINE or isinstance(epsilon, float):
             return engine_at(self.engine, cohort, epsilon, stream)
+        from tacit.engines.by_block import site_engine
+
         return site_engine(self.engine, cohort, epsilon, stream)
 
     @property

@@ -139,7 +139,7 @@ def link_entry(head: bytes, entry: Entry) -> bytes:
     return blake2b(head + encode(entry), digest_size=32).digest()
 
 
-_LARGEST = 1 << 30
+_LARGEST = 1 << 30  # bytes of a mark, in its owner's own file
 
 
 @message("mark")
@@ -211,7 +211,7 @@ def write_mark(path: Path, mark: Mark) -> None:
         os.close(folder)
 
 
-VERSION = 3
+VERSION = 3  # of a ledger's tables
 FIELDS = (
     "owner", "digest", "campaign", "number", "at", "epsilon", "unit", "what", "how", "report",
     "rho", "delta", "key",

@@ -22,7 +22,7 @@ from tacit.mechanisms.streams import rational
 from tacit.owner.ledger_entries import COUNTS, Entry, budget_used
 from tacit.sums import HOW
 
-_LARGEST_QUERY = 1 << 20
+_LARGEST_QUERY = 1 << 20  # bytes, unless a policy says otherwise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from tacit.wire import encode, message
 from tacit.wire.codec import fields_of, tag_of
 
 ATTEMPTS = 1000  # a question that too few answered is put again, at most so often
-_MOST_OWNERS = 1 << 40
+_MOST_OWNERS = 1 << 40  # more than there are people
 
 
 @message("template.bound")

@@ -31,7 +31,7 @@ from tacit.wire import message
 
 _TOLD_BYTES = 1 << 19  # that a server tells of a block
 _OWN_BYTES = 1 << 24  # of the coordinator's halves of a block
-_BLOCK_OWNERS = 1024
+_BLOCK_OWNERS = 1024  # checked in one exchange
 
 
 @message("sum.block")

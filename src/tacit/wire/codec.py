@@ -37,10 +37,10 @@ Kind = TypeVar("Kind")
 _tag_of: dict[type, str] = {}
 _class_of: dict[str, type] = {}
 
-VERSION = 1
+VERSION = 1  # of the encoding
 SCALARS = (bool, int, float, str, bytes, NoneType)
 ARRAYS = {1: np.dtype("<f8"), 2: np.dtype("<i8")}  # extension types
-MOST_AXES = 3
+MOST_AXES = 3  # of an array that travels
 PLUGINS = "tacit.plugins"  # entry points that name modules which register classes of their own
 OUTSIDE = re.compile("[A-Za-z_][A-Za-z0-9_.]{0,99}:[A-Za-z_][A-Za-z0-9_]{0,99}")
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tacit.wire.codec import LARGEST, WireError, decode, encode
 
 Kind = TypeVar("Kind")
-_SIGNATURE = 64
+SIGNATURE = 64  # bytes of it
 
 
 def sign(value: object, purpose: str, key: Ed25519PrivateKey) -> bytes:
@@ -52,13 +52,11 @@ def verify(data: bytes, purpose: str, key: Ed25519PublicKey, largest: int = LARG
     """The message inside signed bytes, not yet parsed, if `key` signed it for this purpose; else
     a `WireError`.
     """
-    if not _SIGNATURE < len(data) <= largest + _SIGNATURE:
-        raise WireError(
-            f"a signed message must be {_SIGNATURE + 1} to {largest + _SIGNATURE} bytes"
-        )
-    body = data[_SIGNATURE:]
+    if not SIGNATURE < len(data) <= largest + SIGNATURE:
+        raise WireError(f"a signed message must be {SIGNATURE + 1} to {largest + SIGNATURE} bytes")
+    body = data[SIGNATURE:]
     try:
-        key.verify(data[:_SIGNATURE], preimage(purpose, body))
+        key.verify(data[:SIGNATURE], preimage(purpose, body))
     except InvalidSignature as problem:
         raise WireError(
             "the signature does not belong to this message, purpose and key"

@@ -31,7 +31,7 @@ from tacit.service.device.disclosures import preview
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, RehearsalPart, join
 from tacit.service.kinds import read_spec
-from tacit.service.kinds.peers import PeerSpec, served_of
+from tacit.service.kinds.peers import PeerSpec, served_model
 from tacit.service.protocol.peer_replay import (
     ROSTER,
     TURN,
@@ -221,7 +221,7 @@ def test_one_that_refuses_to_be_seated_takes_part_all_the_same(tmp_path):
         trial.step(3)
     spoke = trial.play()
     assert sorted(set(spoke)) == ["person 000", "person 001", "person 002"]
-    assert encode(trial.model().model.scores) == encode(served_of(trial.relayed().model))
+    assert encode(trial.model().model.scores) == encode(served_model(trial.relayed().model))
 
 
 def test_begun_before_anybody_has_enrolled_it_waits(tmp_path):

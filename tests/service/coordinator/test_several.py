@@ -225,7 +225,7 @@ def test_a_file_that_cannot_be_served_keeps_no_other_from_being_served(
     for _ in range(2):
         service.mount(service.look())
         assert set(service.campaigns) == {"north", "south"}
-    assert service.gone() == set()
+    assert service.find_gone() == set()
     assert caplog.text.count("part of an address") == 1
     assert caplog.text.count("campaign faulty is not served: KeyError") == 1
     (folder / "later.csv").write_bytes((folder / "mine.csv").read_bytes())

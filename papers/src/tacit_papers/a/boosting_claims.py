@@ -300,7 +300,7 @@ def bound_statements() -> list[Statement]:
             f"the error of a mean grows with sqrt(d log d) / (epsilon sqrt(H)): over {varied}, "
             f"the ratio changes by less than {_FACTOR:g} times",
             "",
-            _bounded(varied),
+            _judge_bound(varied),
         )
         for varied in ("dimensions", "owners", "epsilon")
     ]
@@ -348,7 +348,7 @@ def bound_statements() -> list[Statement]:
     ]
 
 
-def _bounded(varied: str) -> Judge:
+def _judge_bound(varied: str) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         own = sorted(rows.of(BoundRow, varied=varied), key=lambda row: row.at)
         ratios = [row.error / row.bound for row in own]

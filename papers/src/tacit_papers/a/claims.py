@@ -11,7 +11,7 @@ from tacit_papers.claims import (
     Reason,
     Rows,
     Statement,
-    falling,
+    falls,
     noise,
     percent,
     unit_factor,
@@ -346,7 +346,7 @@ def _gains_from_owners(rows: Rows) -> tuple[bool, str]:
     own = _over_owners(rows, "piecewise")
     means, errors = [row.mean for row in own], [row.error or 0.0 for row in own]
     measured = f"{percent(means[0], means[-1])} %, error {errors[0]:.3g} to {errors[-1]:.3g}"
-    return means[-1] > means[0] and falling(errors, 0.05 * errors[0]), measured
+    return means[-1] > means[0] and falls(errors, 0.05 * errors[0]), measured
 
 
 def _order_over_owners(rows: Rows) -> tuple[bool, str]:

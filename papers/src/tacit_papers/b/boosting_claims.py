@@ -108,7 +108,7 @@ def _hits() -> list[Statement]:
                 figure,
                 text,
                 percent(stated),
-                judge=_hit(dataset, epsilon, k, stated),
+                judge=_judge_hit(dataset, epsilon, k, stated),
                 caution=_CUTS,
                 reason=REASONS[dataset],
             )
@@ -119,7 +119,7 @@ def _hits() -> list[Statement]:
     return found
 
 
-def _hit(dataset: str, epsilon: float, k: int, stated: float) -> Judge:
+def _judge_hit(dataset: str, epsilon: float, k: int, stated: float) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         row = rows.one(
             HitRow, dataset=dataset, variant="as published", mechanism="piecewise", epsilon=epsilon

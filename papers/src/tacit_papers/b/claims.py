@@ -6,7 +6,7 @@ from math import log, sqrt
 from tacit_papers.a.published import EPSILONS
 from tacit_papers.b.boosting_claims import CAUTIONS, REASONS, boosting_statements
 from tacit_papers.b.published import published_square
-from tacit_papers.claims import Judge, Reason, Rows, Statement, falling, percent, unit_factor
+from tacit_papers.claims import Judge, Reason, Rows, Statement, falls, percent, unit_factor
 from tacit_papers.shared.first_learner import MECHANISMS, FirstRow
 
 _SETS = ("mnist", "fashion", "brazil")
@@ -79,9 +79,9 @@ def _table(where: str = "Table 2, Fig. 2") -> list[Statement]:
 def _squares(where: str, dataset: str, mechanism: str) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         errors = _errors(rows, where, dataset)
-        unit = unit_factor(_published(dataset, "laplace"), errors["laplace"])
+        unit = unit_factor(_published_means(dataset, "laplace"), errors["laplace"])
         values = [unit * error for error in errors[mechanism]]
-        papers = _published(dataset, mechanism)
+        papers = _published_means(dataset, mechanism)
         met = all(
             abs(value - paper) <= _FACTOR * paper
             for value, paper in zip(values, papers, strict=True)
@@ -112,7 +112,7 @@ def _off(where: str, dataset: str) -> Callable[[Rows], Reason]:
     return reason
 
 
-def _published(dataset: str, mechanism: str) -> list[float]:
+def _published_means(dataset: str, mechanism: str) -> list[float]:
     cells = (published_square(dataset, mechanism, epsilon) for epsilon in EPSILONS)
     return [cell.mean for cell in cells if cell is not None]
 
@@ -238,7 +238,7 @@ def _falls(where: str, dataset: str, least: float = 1.0) -> Judge:
             for name in ("piecewise", "duchi")
         ]
         ends = "; ".join(f"{line[0]:.3g} to {line[-1]:.3g}" for line in lines)
-        return all(falling(line) and line[0] >= least * line[-1] for line in lines), ends
+        return all(falls(line) and line[0] >= least * line[-1] for line in lines), ends
 
     return judge
 

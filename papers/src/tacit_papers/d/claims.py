@@ -75,7 +75,7 @@ def statements_d() -> list[Statement]:
                 "section 4",
                 text,
                 "",
-                judge=_left_out(dataset),
+                judge=_judge_left_out(dataset),
                 caution=caution,
                 reason="paper contradicts itself",
             )
@@ -234,7 +234,7 @@ def _newcomer(dataset: str) -> Judge:
     return judge
 
 
-def _left_out(dataset: str) -> Judge:
+def _judge_left_out(dataset: str) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         row = rows.one(EventRow, dataset=dataset, method="stumps", event="one is poisoned")
         return row.left_out > 0.5, percent(row.left_out)

@@ -25,7 +25,7 @@ from tacit.learners.peers.alike import (
     ALIKE,
     CountClasses,
     circles_of,
-    heard_by,
+    part_for,
     telling_columns,
 )
 from tacit.learners.peers.own_model import RHO, RIDGE
@@ -148,7 +148,7 @@ class NearCell(Cell):
         kind, tuning = METHODS[self.method], OwnTuning(rho, RIDGE)
         hits = list[tuple[float, float]]()
         for circle in shared.circles(len(cohort)):
-            released = heard_by(shared.released, circle[0])
+            released = part_for(shared.released, circle[0])
             served = kind.served(released).score(trial.test)
             for who in circle:
                 truth = self._truth(trial, who)
@@ -159,7 +159,7 @@ class NearCell(Cell):
         own, served = np.mean(hits, axis=0).tolist()
         everybody = tuple(range(len(cohort)))
         told_apart = parted(shared.circles(len(cohort)), WORLDS[self.world], everybody)
-        heard = np.mean([shared.heard(who, len(cohort)) for who in everybody])
+        heard = np.mean([shared.bytes_heard(who, len(cohort)) for who in everybody])
         return _Found(own, served, float(heard), told_apart)
 
     def _truth(self, trial: Trial, who: int) -> IntArray | None:
@@ -183,7 +183,7 @@ class _Shared:
     def circles(self, participants: int) -> list[Group]:
         return circles_of(self.released, range(participants))
 
-    def heard(self, who: int, participants: int) -> int:
+    def bytes_heard(self, who: int, participants: int) -> int:
         """Bytes that a participant hears: how everybody is seated, and all that is said in its
         circle.
         """

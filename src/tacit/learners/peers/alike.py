@@ -222,7 +222,7 @@ class Circle:
         return tuple(sorted(member.who for member in self.members))
 
     @property
-    def pooled(self) -> Contrast:
+    def pool(self) -> Contrast:
         """What all of them told: one voice each."""
         every = self.members
         leads = zip(*(member.leads for member in every), strict=True)
@@ -251,11 +251,11 @@ class Circles:
         circles = list(self.circles)
         for one in sorted(newcomers, key=lambda each: (each.vagueness, each.who)):
             gaps = [
-                (distance(circle.pooled, one), -len(circle.members), place)
+                (distance(circle.pool, one), -len(circle.members), place)
                 for place, circle in enumerate(circles)
             ]
             place = min(gaps)[-1] if gaps else 0
-            if not gaps or is_far(circles[place].pooled, one):
+            if not gaps or is_far(circles[place].pool, one):
                 circles.append(Circle((one,), nothing))
             else:
                 old = circles[place]
@@ -283,14 +283,14 @@ class Circles:
         """The circle of most participants, whose model is served; of several as large, the one with
         more rows. None: nobody has come.
         """
-        return max(self.circles, key=lambda c: (len(c.members), c.pooled.rows), default=None)
+        return max(self.circles, key=lambda c: (len(c.members), c.pool.rows), default=None)
 
     def of(self, who: int) -> Circle | None:
         """The circle of a participant."""
         return next((circle for circle in self.circles if who in circle.numbers), None)
 
 
-def heard_by(released: Released | Circles, who: int) -> Released:
+def part_for(released: Released | Circles, who: int) -> Released:
     """All that was released to a participant: in its circle, where there are circles."""
     if not isinstance(released, Circles):
         return released

@@ -29,7 +29,7 @@ from tacit._util.types import FloatArray
 from tacit.wire import message
 
 HINGE, HUBER, LOGISTIC, SQUARED = range(4)  # as kernels know losses
-_STEPS = 100
+_STEPS = 100  # at most
 _COARSE = 1 << 12  # rows
 _LEAST_H, _LARGEST_H = 2.0**-10, 2.0**10  # a sharper corner bends more than sums can follow
 

@@ -227,14 +227,14 @@ class Sums:
         """The question to everybody that answers a tally."""
         if self._tally is None:
             raise RuntimeError("the algorithm asks for sums of errors, and the terms have none")
-        terms = SumTerms(self._tally.law, *self._sealing())
+        terms = SumTerms(self._tally.law, *self._fetch_keys())
         return SumQuery.of(tally, columns, number, attempt, terms)
 
     def shares(self, query: ShareQuery, number: int) -> SharesQuery:
         """The question that answers one for shares, as the so-manyth of its campaign."""
-        return SharesQuery.of(query, number, self._sealing())
+        return SharesQuery.of(query, number, self._fetch_keys())
 
-    def _sealing(self) -> tuple[bytes, bytes]:
+    def _fetch_keys(self) -> tuple[bytes, bytes]:
         """The keys in use of coordinator and helper. A helper that cannot be asked now still has
         the ones that are known.
         """
@@ -251,7 +251,7 @@ class Sums:
         if time.monotonic() < self._not_before:
             raise AwayError
         try:
-            added = self._exchange(self._adding_of(query), read)
+            added = self._exchange(self._resume_adding(query), read)
         except SumRefusedError as refused:
             log.warning("a sum was refused: %s", refused)
             added = Added(None)
@@ -263,7 +263,7 @@ class Sums:
             self._adding = None
         return added
 
-    def _adding_of(self, query: SealedQuery) -> _Adding:
+    def _resume_adding(self, query: SealedQuery) -> _Adding:
         batch = query.batch
         if self._adding is None or self._adding.side.batch != batch:
             opening = self._keys.secret_of(batch.terms.coordinator)

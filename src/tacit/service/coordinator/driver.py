@@ -337,7 +337,7 @@ class Driver:
             progress = progress.beside(public, alone)
         if test is not None:
             models = model, self._terms.alone(result, public)
-            progress = progress.tested(test, *(guesses_of(each, test.X) for each in models))
+            progress = progress.with_test(test, *(guesses_of(each, test.X) for each in models))
         return progress
 
     def _publish(self, result: Any, asked: list[Question]) -> None:

@@ -41,7 +41,7 @@ from tacit.service.coordinator.sql import (
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import COUNTED, OPEN, outcomes, questions
 from tacit.service.protocol.handshake import Claim, Signed, UnsignedError
-from tacit.wire.envelopes import open_signed
+from tacit.wire.envelopes import KEY, SIGNATURE, open_signed
 
 log = logging.getLogger(__name__)
 Sent = tuple[str, bytes]  # who signed, and what
@@ -156,13 +156,12 @@ def _tell(
             future.set_result(outcome)
 
 
-_SIGNATURE, _KEY = 64, 32
 _Loop = Callable[[ByteArray, IntArray, ByteArray, ByteArray, BoolArray], None]
 
 
 def signers(claims: Sequence[Signed]) -> list[str | None]:
     """The owners (public keys in hex) that signed some claims, None where nobody did."""
-    whole = [len(claim.signature) == _SIGNATURE and len(claim.owner) == _KEY for claim in claims]
+    whole = [len(claim.signature) == SIGNATURE and len(claim.owner) == KEY for claim in claims]
     checked = [claim for claim, sound in zip(claims, whole, strict=True) if sound]
     verdicts = iter(_verdicts(checked).tolist())
     return [
@@ -200,7 +199,7 @@ def _loop() -> _Loop:
         for at in range(len(good)):
             start, size = ends[at], ends[at + 1] - ends[at]
             length_at = room.ctypes.data + room.size - _WORD
-            key = keys.ctypes.data + _KEY * at
+            key = keys.ctypes.data + KEY * at
             good[at] = (
                 sodium_open(room.ctypes.data, length_at, signed.ctypes.data + start, size, key) == 0
             )

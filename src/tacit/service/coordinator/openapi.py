@@ -192,7 +192,7 @@ _EXPIRES: Part = {
 }
 
 
-def _shown(what: str, name: str, each: Part) -> Part:
+def _list_for_admins(what: str, name: str, each: Part) -> Part:
     """A list for administrators."""
     content = _content(_all_of(**{name: _list(each)}))
     return _get(what, content, *(401, 403), security=_ADMIN)
@@ -346,8 +346,12 @@ DOCUMENT: Part = {
             security=_ADMIN,
             parameters=[_EXPIRES],
         )
-        | _shown("Tokens by the beginning of their hashes, and how each stands.", "tokens", _GIVEN),
-        "/v1/admin/owners": _shown("Who has enrolled, and how each stands.", "owners", _ENROLLED),
+        | _list_for_admins(
+            "Tokens by the beginning of their hashes, and how each stands.", "tokens", _GIVEN
+        ),
+        "/v1/admin/owners": _list_for_admins(
+            "Who has enrolled, and how each stands.", "owners", _ENROLLED
+        ),
         "/v1/admin/withdraw": _post(
             "Withdraw tokens that nobody has used: all, or by the beginning of their hash.",
             _line("^(all|[0-9a-f]{12,64})$"),
@@ -363,7 +367,7 @@ DOCUMENT: Part = {
             *(403, 404),
             security=_ADMIN,
         ),
-        "/v1/admin/acts": _shown(
+        "/v1/admin/acts": _list_for_admins(
             "What administrators did, and what they were refused.", "acts", _ACT
         ),
         "/v1/admin/state": _post(

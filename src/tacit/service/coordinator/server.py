@@ -288,7 +288,7 @@ class Service:
                 found[slug] = replace(archived, readers=_readers_of(files.get(slug)))
         return found
 
-    def gone(self) -> set[str]:
+    def find_gone(self) -> set[str]:
         """Campaigns that are served and whose files are not there any more; of archived ones no
         file is needed.
         """
@@ -421,7 +421,7 @@ class Service:
                     self._tasks[slug] = asyncio.create_task(each.run())
             await asyncio.sleep(self.pause)
             try:
-                found, gone = await run_in_threadpool(lambda: (self.look(), self.gone()))
+                found, gone = await run_in_threadpool(lambda: (self.look(), self.find_gone()))
             except Exception as problem:  # a database that is away, a folder in the making
                 log.warning("could not look for campaigns: %s", type(problem).__name__)
                 continue

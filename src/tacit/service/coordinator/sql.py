@@ -55,7 +55,7 @@ class Storage:
     def open_name(self, name: str) -> str:
         if self.vault is None or not name:
             return name
-        return self._checked(self.vault.open(bytes.fromhex(name), "name")).decode()
+        return self._require_open(self.vault.open(bytes.fromhex(name), "name")).decode()
 
     def hide_token(self, digest: str) -> str:
         """What is looked up instead of a token's hash."""
@@ -69,9 +69,9 @@ class Storage:
     def open_report(self, data: bytes, question: int, owner_id: int) -> bytes:
         if self.vault is None:
             return data
-        return self._checked(self.vault.open(data, f"report {question} {owner_id}"))
+        return self._require_open(self.vault.open(data, f"report {question} {owner_id}"))
 
-    def _checked(self, found: bytes | None) -> bytes:
+    def _require_open(self, found: bytes | None) -> bytes:
         if found is None:
             raise StoreError("something in the database is not what was encrypted there")
         return found

@@ -313,7 +313,7 @@ class Progress:
         name = "what would be published without any answer"
         return replace(self, model=name, public_only=error_of(public, alone))
 
-    def tested(self, test: Public, ours: Guesses, alone: Guesses) -> "Progress":
+    def with_test(self, test: Public, ours: Guesses, alone: Guesses) -> "Progress":
         """With what the published model and that of the sample alone say of test rows."""
         found = {
             "rows": len(test.y),

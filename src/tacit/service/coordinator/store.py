@@ -148,7 +148,7 @@ class Store:
                 self._id = connection.execute(added).scalar_one()
                 return
             self._check(known, name, terms, key)
-            proven = known.key or _proven(connection, known.id, key)
+            proven = known.key or _verify_key(connection, known.id, key)
             values = {"key": proven, "slug": self.slug or known.slug}
             connection.execute(update(campaign).where(campaign.c.id == known.id).values(**values))
             self._id = known.id
@@ -436,7 +436,7 @@ class Store:
         return found
 
 
-def _proven(connection: Connection, number: int, key: bytes) -> bytes:
+def _verify_key(connection: Connection, number: int, key: bytes) -> bytes:
     """The key, if the questions that a campaign has put are signed with it."""
     put = select(questions.c.data).where(questions.c.campaign == number)
     first = connection.execute(put.order_by(questions.c.number)).scalar()

@@ -80,7 +80,7 @@ _BUSY = {408, 425, 429, 503, 504}
 _TRANSIENT = {*_BUSY, 500, 502}
 # what an honest request gets that something on the way changed, or a stranger: so not for ever
 _DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}
-_TRIES = 6
+_TRIES = 6  # of a request that was damaged on its way
 _GREETINGS = 3  # tries, where what comes is no greeting: an address may be wrong as well
 # of a gateway, however many owners it has; made as they are needed, each costs a handshake
 _CONNECTIONS = 16

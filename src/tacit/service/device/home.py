@@ -39,6 +39,7 @@ from tacit.owner.ledger import Book, Ledger, LedgerError
 from tacit.owner.ledger_entries import Entry, state_folder
 from tacit.service.protocol.succession import Successions, read_successions
 from tacit.wire import encode
+from tacit.wire.envelopes import KEY
 
 SECRET = 32  # bytes
 
@@ -78,7 +79,6 @@ class Identity:
 
 ONE = "one owner"  # in home/owners; and the name of that owner in the ledger is:
 ME = "me"
-_KEY = 32  # bytes of a campaign's key
 _SIGNATURE = 64  # bytes that a signed template begins with
 
 
@@ -165,7 +165,7 @@ class Home:
         if pinned is not None or self._pin(campaign).exists():
             return
         for pin in (self.folder / "pins").glob("[0-9a-f]*"):
-            if len(pin.name) == 2 * _KEY and pin.read_text() == address:
+            if len(pin.name) == 2 * KEY and pin.read_text() == address:
                 raise ValueError(
                     f"the campaign's key is {campaign.hex()}, but {pin.name} is pinned: another "
                     f"campaign? to join it as well: --campaign-key {campaign.hex()}"
@@ -260,7 +260,7 @@ def adopt_folder(old: Path, home: Home, column: str | None) -> int:
     ledger.close()
     with home.ledger.transaction() as book:
         for entry in entries:
-            value = None if column is None else owner_called(entry.owner)
+            value = None if column is None else owner_name(entry.owner)
             _append(book, replace(entry, owner=home.owner(value)))
     if (old / "campaign.key").exists() and (old / "identity").exists():
         campaign = (old / "campaign.key").read_bytes()
@@ -281,7 +281,7 @@ def adopt_home(folder: Path) -> int:
     return len(ledger.entries())
 
 
-def owner_called(value: str) -> str:
+def owner_name(value: str) -> str:
     """The name under which `conform_owners` knows a value."""
     (name,), _ = conform_owners(np.array([value or None], dtype=object))
     return name

@@ -80,7 +80,9 @@ class ServerKeys:
         pairs = product((campaign or self.first[:1])[::-1], self.helpers[::-1])
         return replace(
             template,
-            forms=tuple(_sealed_to(form, *pair) for pair in pairs for form in template.forms),
+            forms=tuple(
+                _with_sealing_keys(form, *pair) for pair in pairs for form in template.forms
+            ),
         )
 
     def successors(self, policy: Policy) -> tuple[bytes, ...]:
@@ -89,7 +91,7 @@ class ServerKeys:
         return self.helpers[self.helpers.index(named) + 1 :] if named in self.helpers else ()
 
 
-def _sealed_to(form: QuestionForm, coordinator: bytes, helper: bytes) -> QuestionForm:
+def _with_sealing_keys(form: QuestionForm, coordinator: bytes, helper: bytes) -> QuestionForm:
     example: Any = form.example
     if not isinstance(form.example, SealedQuery):
         return form

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from tacit._util.checks import bad
 from tacit.algorithms.peers import fair_share
-from tacit.estimators.peer_methods import DEPTH, Method, left_of, method_of
+from tacit.estimators.peer_methods import DEPTH, Method, epsilon_left, method_of
 from tacit.learners.peers.alike import ALIKE, TOLD, CountClasses, few_leaves
 from tacit.learners.peers.leaf_counts import CountLeaves, PeerQuery
 from tacit.learners.peers.noisy_tree import GrowTree, all_cuts
@@ -149,7 +149,7 @@ class AmongAlike(PeerTerms):
 
     @property
     def spent_on_turns(self) -> float:
-        return left_of(self.epsilon)
+        return epsilon_left(self.epsilon)
 
     @property
     def answers(self) -> int:

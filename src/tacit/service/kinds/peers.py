@@ -237,12 +237,12 @@ class PeerTerms(CampaignTerms):
 
     def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
         cells = self.cells.read(public.X)
-        parts = served_of(at.model).parts
+        parts = served_model(at.model).parts
         scores = np.cumsum([part.score(cells) for part in parts], axis=0)
         return [(each > 0).astype(np.int64) for each in scores]
 
     def publication(self, result: TurnsTaken, public: Public, sums: int) -> Publication:
-        served = served_of(result.model)
+        served = served_model(result.model)
         parts = served.parts
         return Publication(
             estimator="PeerEnsemble",
@@ -315,7 +315,7 @@ class PeerTerms(CampaignTerms):
         return self.epsilon
 
 
-def served_of(released: Released) -> Additive | NoisyTrees:
+def served_model(released: Released) -> Additive | NoisyTrees:
     """The sum that may be served."""
     part = served_part(released, Additive())
     return part.model if isinstance(part, SharedStumps) else part

@@ -39,13 +39,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from tacit.service.protocol.succession import CAMPAIGN, Successions
 from tacit.wire import WireError, decode, encode
 from tacit.wire.codec import LARGEST
-from tacit.wire.envelopes import public_bytes, sign, verify
+from tacit.wire.envelopes import KEY, public_bytes, sign, verify
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 REHEARSAL = "rehearsal: reproducible, not private"
 _PURPOSE = "campaign"
 TEMPLATE = "template"  # the purpose that templates are signed for
-_KEY = 32  # bytes of a public key
 _LENGTH = 4  # bytes of the length of a part
 
 
@@ -96,13 +95,13 @@ def read_greeting(data: bytes, pinned: bytes | None) -> Greeting:
     """A greeting whose signatures hold; with a `pinned` key only one will do whose keys come from
     that one, or lead to it.
     """
-    key, rest = data[:_KEY], data[_KEY:]
+    key, rest = data[:KEY], data[KEY:]
     parts = []
     for _ in range(2):
         end = _LENGTH + int.from_bytes(rest[:_LENGTH], "little")
         parts.append(rest[_LENGTH:end])
         rest = rest[end:]
-    if not len(key) == _KEY or not all(parts):
+    if not len(key) == KEY or not all(parts):
         raise WireError(
             "no campaign is at this address: of several that share one, each is at /campaigns/NAME "
             "below it, as the page there says"

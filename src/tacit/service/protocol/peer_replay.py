@@ -92,7 +92,9 @@ class PeerKeys:
             said = Renewal.open(statement, self.campaign)
             if said.turn != turn:
                 raise WireError("a key was renewed for another turn")
-            if said.old in known.replaced or said.new in known.replaced | known.new | {said.old}:
+            if said.old in known.old_keys or said.new in known.old_keys | known.new_keys | {
+                said.old
+            }:
                 raise WireError("a key was replaced before, or takes the place of two")
             if not len(known.line(said.new, said)) <= MOST:
                 raise WireError(f"a key can be replaced at most {MOST} times")
@@ -100,12 +102,12 @@ class PeerKeys:
         return known
 
     @property
-    def replaced(self) -> set[bytes]:
+    def old_keys(self) -> set[bytes]:
         """Keys that are in use no more."""
         return {said.old for said in self.renewals}
 
     @property
-    def new(self) -> set[bytes]:
+    def new_keys(self) -> set[bytes]:
         """Keys that took the place of others."""
         return {said.new for said in self.renewals}
 
@@ -290,7 +292,7 @@ class Following:
         except WireError as problem:
             raise ForgeryError(f"the question does not follow: {problem}") from problem
         speaker = self.roster.peers[_speaker(self._current_query())]
-        if self._renew(self._said_by_me()).current(speaker.key) != key:
+        if self._renew(self._own_renewals()).current(speaker.key) != key:
             raise ForgeryError("the turn is somebody else's, by the roster")
 
     def _take_roster(self, roster: Roster) -> None:
@@ -314,7 +316,7 @@ class Following:
         query = self._current_query()
         renewals = turn.renewals if isinstance(turn, RenewedTurn) else ()
         keys = self._renew(renewals)
-        if not set(self._said_by_me()) <= set(renewals):
+        if not set(self._own_renewals()) <= set(renewals):
             raise ForgeryError("it is kept from others that you go by another key now")
         answer = None
         if turn.spoken:
@@ -337,7 +339,7 @@ class Following:
         _check_apart(keys, self.roster)
         return keys
 
-    def _said_by_me(self) -> list[bytes]:
+    def _own_renewals(self) -> list[bytes]:
         """What the follower has said of its keys that holds from the next turn on."""
         return [each for each, said in self._mine.items() if said.turn == self.turns + 1]
 

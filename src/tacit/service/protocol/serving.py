@@ -69,7 +69,7 @@ def _trim_forever(trim: "ctypes._NamedFuncPointer", seconds: float) -> None:
 
 
 log = logging.getLogger(__name__)
-_BACKLOG = 2048
+_BACKLOG = 2048  # connections that wait to be accepted
 _RESERVE = 256  # descriptors for files and the database
 _ORPHAN = 1.0  # seconds between looks for the supervisor
 # seconds that a silent connection stays open: owners ask again before, and need no new handshake
@@ -236,6 +236,7 @@ SEVERAL = "PROMETHEUS_MULTIPROC_DIR"  # the folder where counts of several worke
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _SOON = 5.0  # seconds in which it can be said whether a service is ready
 _FAILED = 500  # statuses from here on are our own fault
+# of batches, in the counts that are shown
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 # by name, label and help of a metric: values by the value of that label ("": it has none)
 Figures = Mapping[tuple[str, str, str], Mapping[str, float]]

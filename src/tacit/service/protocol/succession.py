@@ -34,15 +34,14 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tacit._util.checks import bad, whole
 from tacit._util.stopping import read_or_create, replace_file
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.envelopes import KEY, preimage, public_bytes
+from tacit.wire.envelopes import KEY, SIGNATURE, preimage, public_bytes
 
 PURPOSE = "succession"
 SAID = "successions"  # the file of what is said of keys
 MOST = 16  # statements in a line
 STATEMENTS = "x-tacit-statements"  # the header that says how a campaign's key became what it is
 SAID_COUNT = "x-tacit-keys"  # the header that says how many statements there are
-_SIGNATURE = 64
-_SIGNED = 2 * _SIGNATURE  # bytes before a statement: by the old key, by the new one
+_SIGNED = 2 * SIGNATURE  # bytes before a statement: by the old key, by the new one
 
 
 @message("succession")
@@ -153,7 +152,7 @@ def _check_both(
 ) -> None:
     """Refuse a statement that is not signed by an old and a new key; `WireError`."""
     said = preimage(purpose, statement[_SIGNED:])
-    signatures = statement[:_SIGNATURE], statement[_SIGNATURE:_SIGNED]
+    signatures = statement[:SIGNATURE], statement[SIGNATURE:_SIGNED]
     try:
         for key, signature in zip(keys, signatures, strict=True):
             verifier(key).verify(signature, said)
@@ -235,7 +234,7 @@ class Renewal:
 
 
 _OWNER, _PEER = "owner's succession", "peer's renewal"  # purposes of signatures
-_PRIME = 2**255 - 19
+_PRIME = 2**255 - 19  # of Curve25519, and the order of its points
 _ORDER = 2**252 + 27742317777372353535851937790883648493
 _FIRST_HASH = b"\xfe" + 31 * b"\xff"  # what the hash that makes a nonce begins with
 
