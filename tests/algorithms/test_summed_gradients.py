@@ -16,7 +16,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _left_out, _likeliest, wide_map
+from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _scores_unseen, _likeliest, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Facts, ShareQuery
@@ -190,7 +190,7 @@ def test_a_row_left_out_is_nearly_refitted_without_it():
     root, labels = coins.normal(size=(40, 5)), coins.integers(0, 2, 40)
     hot, matrix, guess = np.eye(2)[labels], contrasts(2), np.zeros((5, 1))
     scores = root @ _likeliest(root, hot, matrix, 1.0, guess) @ matrix.T
-    left_out = _left_out(root, scores, hot, 1.0)
+    left_out = _scores_unseen(root, scores, hot, 1.0)
     for row in range(0, 40, 7):
         rest = np.arange(40) != row
         exact = root[row] @ _likeliest(root[rest], hot[rest], matrix, 1.0, guess) @ matrix.T

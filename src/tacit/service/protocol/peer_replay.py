@@ -372,7 +372,7 @@ class Following:
 
 def _check_apart(keys: PeerKeys, roster: Roster) -> None:
     """Refuse keys with which two participants would speak by one."""
-    if keys.new & {peer.key for peer in roster.peers}:
+    if keys.new_keys & {peer.key for peer in roster.peers}:
         raise ForgeryError("a participant goes by the key of another")
 
 
