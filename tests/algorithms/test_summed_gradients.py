@@ -16,7 +16,14 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_start import ROUGH, SMOOTH, WideStart, _scores_unseen, _likeliest, wide_map
+from tacit.algorithms.wide_start import (
+    ROUGH,
+    SMOOTH,
+    WideStart,
+    _likeliest,
+    _scores_unseen,
+    wide_map,
+)
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Facts, ShareQuery
