@@ -7,7 +7,8 @@
 # make campaign      a whole campaign on this machine: PostgreSQL, coordinator, helper, fifty owner processes, TLS
 # make faults        campaigns while things break: kills, drop-outs, a bad network, a database that restarts, full disks
 # make load          100,000 owners' reports through HTTP, beside the same server doing nothing
-# make flower        a campaign that a real Flower federation carries, on this machine
+# make flower        campaigns of every kind that a real Flower federation carries, on this machine
+# make ray           the tests of engine "ray", on a real Ray of several processes (79 MB are installed)
 # make strangers     everybody who should not get in, trying to    make siege  what honest owners notice of strangers
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(if $(shell $(p) -c 'import sys; print(1) if (3,11) <= sys.version_info[:2] <= (3,13) else 0' 2>/dev/null | grep 1),$(p))))
@@ -21,10 +22,10 @@ export TACIT_DATA ?= $(wildcard $(CURDIR)/../shared/data)
 export TACIT_STANDARDS ?= $(wildcard $(CURDIR)/../shared/standards)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo package docs figures notebooks test lint bench reliability campaign faults load strangers siege flower clean
+.PHONY: help demo package docs figures notebooks test lint bench reliability campaign faults load strangers siege flower ray style clean
 
 help:
-	@head -11 Makefile | sed 's/^# //'
+	@head -12 Makefile | sed 's/^# //'
 
 demo: $(VENV)/.demo
 	env -u NUMBA_CACHE_DIR $(BIN)/tacit demo  # kernels where a `tacit` typed by hand finds them
@@ -58,18 +59,24 @@ package: $(VENV)/.dev
 # thousands of small databases and ledgers are written and thrown away: in memory, where it has room
 IN_MEMORY := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 {print "/dev/shm"}')
 
-# a process per core, and one more since many tests wait; libraries' own threads would only stand in their way
+# A process per core, and one more since many tests wait; libraries' own threads would only stand in their way.
+# What takes a moment is checked first; types, which one process checks, beside the tests, and are told after them.
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR),/tmp)
-test: lint
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder
+test: style
+	@mkdir -p .cache
+	@$(BIN)/mypy > .cache/types.txt 2>&1 & types=$$!; \
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder; \
+	tests=$$?; wait $$types; types=$$?; cat .cache/types.txt; test $$tests -eq 0 -a $$types -eq 0
 
-lint: $(VENV)/.dev
+style: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+lint: style
+	$(BIN)/mypy
 
 bench: $(VENV)/.dev $(VENV)-rivals/.done
 	$(BIN)/python -m benchmarks --rivals $(VENV)-rivals/bin/python
@@ -93,11 +100,14 @@ siege: $(VENV)/.dev
 flower: $(VENV)-flower/.done
 	$(VENV)-flower/bin/python -m benchmarks.service.flower
 
+ray: $(VENV)-ray/.done
+	$(VENV)-ray/bin/python -m pytest tests/engines/test_ray.py
+
 strangers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strangers
 
 clean:
-	rm -rf $(VENV) $(VENV)-rivals $(VENV)-flower .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
+	rm -rf $(VENV) $(VENV)-rivals $(VENV)-flower $(VENV)-ray .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH, or: make PYTHON=/path/to/python" >&2; exit 1; }
@@ -128,4 +138,11 @@ $(VENV)-flower/.done: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)-flower
 	$(VENV)-flower/bin/python -m pip install --quiet --disable-pip-version-check -e '.[service,flower]'
+	@touch $@
+
+# Ray is large, and needed where a cluster is: its tests have an environment of their own.
+$(VENV)-ray/.done: pyproject.toml papers/pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "tacit needs Python 3.11, 3.12 or 3.13 on the PATH" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)-ray
+	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,ray]' -e ./papers
 	@touch $@

@@ -35,14 +35,14 @@ FULL = Effort(
 )
 
 QUICK = Effort(
-    kills=20,
-    questions=400,
+    kills=8,
+    questions=150,
     bounds_checked=False,
-    report_bytes=30_000,
+    report_bytes=12_000,
     flipped=1,
-    schedules=60,
-    canary_owners=60,
-    sites=300,
+    schedules=30,
+    canary_owners=25,
+    sites=150,
     releases=20,
     repetitions=2,
     audited=False,

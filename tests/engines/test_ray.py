@@ -29,7 +29,7 @@ from tacit.wire import encode
 from tests.engines.test_by_block import files, own, sample_of  # noqa: F401
 
 os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-ray = pytest.importorskip("ray", reason="ray is missing: pip install 'tacit[ray]'")
+ray = pytest.importorskip("ray", reason="Ray is not installed: `make ray` runs these")
 
 
 @pytest.fixture(scope="module")

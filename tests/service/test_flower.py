@@ -16,7 +16,7 @@ from tacit.wire import decode
 from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import folder_of, running, visiting
 from tests.service.coordinator.test_rehearsal import SEED
-from tests.service.test_carried import KEY, OWNERS, TOKENS
+from tests.service.test_carried import FEWER, KEY, OWNERS, TOKENS
 
 FILE = """
 data = "people.csv"
@@ -33,7 +33,7 @@ rehearsal = {seed}
 
 @pytest.fixture
 def owner(tmp_path):
-    folder = folder_of(tmp_path, OWNERS)
+    folder = folder_of(tmp_path, OWNERS, FEWER)
     (folder / "policy.toml").write_text(
         "epsilon_per_release = 8\nepsilon_total = 8\ntime_step = 0\n"
     )

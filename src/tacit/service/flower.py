@@ -15,6 +15,7 @@ It takes Flower by its inner names, so it refuses versions that it was not tried
 import asyncio
 import os
 import sys
+import time
 import tomllib
 from importlib import import_module
 from importlib.metadata import version
@@ -36,7 +37,7 @@ from tacit.service.protocol.handshake import check_url
 
 TRIED = ("1.41.",)  # versions of Flower
 _RECORD, _LETTER = "tacit", "letter"
-_PAUSE, _PATIENCE = 1.0, 600.0  # seconds between letters, and for a reply
+_PAUSE, _REST, _PATIENCE = 1.0, 60.0, 600.0  # seconds between letters, to the silent, for a reply
 _MODEL = "/v1/model"
 
 
@@ -88,15 +89,16 @@ def carry_campaign(grid: Grid, context: Context) -> None:
 
 
 async def _carry(grid: Grid, address: str) -> None:
-    """Letters to all nodes that are there, again and again; those that asked for nothing are
-    done.
+    """Letters to all nodes that are there, again and again. One that asked for nothing is done, or
+    could not read its letter: it gets another after a while, from the beginning.
     """
     asked: dict[int, set[str]] = {}
-    done: set[int] = set()
+    until: dict[int, float] = {}
     async with httpx.AsyncClient(base_url=address, timeout=_PATIENCE) as client:
         courier = Courier(client)
         while (await client.get(_MODEL)).status_code != httpx.codes.OK:
-            nodes = [node for node in grid.get_node_ids() if node not in done]
+            now = time.monotonic()
+            nodes = [node for node in grid.get_node_ids() if until.get(node, now) <= now]
             letters = [
                 Message(
                     _letter(await courier.letter(asked.get(node, set()))),
@@ -111,7 +113,8 @@ async def _carry(grid: Grid, address: str) -> None:
                     continue  # its node is away, or broke down: the next letter says the same
                 node = reply.metadata.src_node_id
                 asked[node] = await courier.take(bytes(reply.content[_RECORD][_LETTER]))
-                done |= set() if asked[node] else {node}
+                if not asked[node]:
+                    until[node] = time.monotonic() + _REST
             await asyncio.sleep(_PAUSE)
 
 

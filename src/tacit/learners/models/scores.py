@@ -367,6 +367,9 @@ def _between(values: IntArray, low: IntArray | int, high: int) -> np.bool_:
     return ((values >= low) & (values < high)).all()
 
 
+_TOGETHER = 64  # rows that go through a tree while a core's cache holds it
+
+
 class _Walk(NamedTuple):
     """What a kernel needs to go from a root to a leaf."""
 
@@ -390,9 +393,11 @@ def _leaf(x: FloatArray, tree: int, walk: _Walk) -> int:
 def _add_scores(
     X: FloatArray, walk: _Walk, value: FloatArray, classes: IntArray, out: FloatArray
 ) -> None:
-    for i in range(len(X)):
+    for start in range(0, len(X), _TOGETHER):
+        some = range(start, min(start + _TOGETHER, len(X)))
         for tree in range(len(walk.roots)):
-            out[i, classes[tree]] += value[_leaf(X[i], tree, walk)]
+            for i in some:
+                out[i, classes[tree]] += value[_leaf(X[i], tree, walk)]
 
 
 @_add_scores.by_arrays(lambda X, walk, value, classes, out: 32 * len(X) * len(walk.roots))

@@ -23,9 +23,9 @@ from math import ceil, inf
 import httpx
 
 from tacit._util.checks import bad
-from tacit.service.device.client import Link
+from tacit.service.device.client import TRANSIENT, Link, UnreachableError
 from tacit.service.device.join import Joining
-from tacit.service.device.member import Member
+from tacit.service.device.member import EnrolmentError, Member
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME
 from tacit.wire import decode, encode, message
 
@@ -107,7 +107,9 @@ class Carried(httpx.AsyncBaseTransport):
         body = await request.aread()
         signed = tuple((name, request.headers[name]) for name in _SIGNED if name in request.headers)
         asked = CarriedRequest(request.method, request.url.path, signed, body)
-        known = self._answers.pop((asked.owner, asked.method, asked.path), None)
+        where = asked.owner, asked.method, asked.path
+        # what is said to everybody is the letter's, however often it is asked for
+        known = self._answers.pop(where, None) if asked.owner else self._answers.get(where)
         if known is None:
             self.waiting.append(asked)
             raise UnansweredError
@@ -184,10 +186,14 @@ class CarriedPart:
 
 
 async def _take_part(member: Member, token: str, *, once: bool) -> None:
+    """What befalls one owner of a node is no reason for the others to be silent."""
     with suppress(UnansweredError):
-        await member.enrol(token)
-        await member.take_part(once=once)
-        await member.finish()
+        try:
+            await member.enrol(token)
+            await member.take_part(once=once)
+            await member.finish()
+        except (EnrolmentError, UnreachableError) as problem:
+            log.warning("an owner takes no part (%s)", problem)
 
 
 class Courier:
@@ -214,6 +220,8 @@ class Courier:
         requests = [each for each in decode(reply, CarriedReply, LARGEST).requests if each.owner]
         for request in requests:
             answer = await self._ask(request)
+            if answer.status in TRANSIENT:
+                continue  # it is asked again
             if request.path == "/v1/enrol":
                 self._enrolled[request.owner] = answer
             elif request.path == QUESTION:

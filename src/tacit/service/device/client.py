@@ -77,7 +77,7 @@ class News:
 
 log = logging.getLogger(__name__)
 _BUSY = {408, 425, 429, 503, 504}
-_TRANSIENT = {*_BUSY, 500, 502}
+TRANSIENT = {*_BUSY, 500, 502}
 # what an honest request gets that something on the way changed, or a stranger: so not for ever
 _DAMAGED = {400, 401, 404, 405, 411, 413, 414, 431, 501, 505}
 _TRIES = 6  # of a request that was damaged on its way
@@ -170,7 +170,7 @@ class Link:
         while True:
             response = await self._once(method, path, key, body)
             code = response.status_code if isinstance(response, httpx.Response) else 0
-            if isinstance(response, httpx.Response) and code not in _TRANSIENT:
+            if isinstance(response, httpx.Response) and code not in TRANSIENT:
                 tries += 1
                 if key is None or code not in _DAMAGED or tries >= _TRIES:
                     return response
