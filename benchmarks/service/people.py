@@ -53,7 +53,7 @@ def scores(folder: Path) -> tuple[float, float]:
     published = tacit.load(folder / "model.tacit")
     test, sample = (TableFile.open(folder / name).read() for name in ("test.csv", "sample.csv"))
     rows, right = published.schema_.conform(test, "test.csv"), test.column("ill")
-    own = published.schema_.encode(published.schema_.conform(sample, "sample.csv")).X
+    own = published.schema_.encode(sample, "sample.csv").X
     alone = LogisticRegression(max_iter=1000).fit(own, sample.column("ill"))
     guesses = alone.predict(published.schema_.encode(rows).X)
     return float(published.score(rows, right)), float(np.mean(guesses == right))

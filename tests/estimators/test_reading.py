@@ -14,7 +14,6 @@ from sklearn.base import clone
 from tacit import seeded
 from tacit.data.cohort import NumberSchema, Range
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.table import encode_rows
 from tacit.estimators import (
     DataWarning,
     PrivateClassifier,
@@ -79,7 +78,7 @@ def test_no_odd_value_changes_how_others_are_read(column, container):
 
     def read(given):
         table = accept_table(model, CONTAINERS[container](given), reset=True)
-        return encode_rows(table, schema).X
+        return schema.encode(table).X
 
     alone = read(values)
     for odd in ODD:

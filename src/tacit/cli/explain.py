@@ -75,7 +75,7 @@ def _explain_rows(explainer: "Explainer", data: Path) -> "Explanation":
     names = [feature.name for feature in explainer.schema.features]
     file.require(*names)
     table = file.read_text(names)
-    return explainer.explain(explainer.schema.encode(explainer.schema.conform(table, str(data))).X)
+    return explainer.explain(explainer.schema.encode(table, str(data)).X)
 
 
 def _rank(explainer: "Explainer", found: "Explanation | None") -> list[tuple[str, float]]:

@@ -246,7 +246,7 @@ def _predict_block(fitted: Any, table: "UserTable", where: str, tally: _Tally) -
     import numpy as np
 
     schema: Schema = fitted.schema
-    rows = schema.encode(schema.conform(table, where))
+    rows = schema.encode(table, where)
     tally.moved.update(rows.moved_by)
     chances: AnyArray = fitted.probabilities(rows.X)
     if tally.label is not None:

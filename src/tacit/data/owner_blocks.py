@@ -138,7 +138,7 @@ class RowReading:
 
     def encode(self, raw: UserTable, where: str) -> tuple[FloatArray, IntArray, int]:
         """Rows as numbers, their class numbers, and how many values had to be moved."""
-        encoded = self.schema.encode(self.schema.conform(raw, where))
+        encoded = self.schema.encode(raw, where)
         y = self.schema.encode_labels(raw.column(str(self.label)))
         return encoded.X, y, encoded.moved
 

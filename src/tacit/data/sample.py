@@ -23,7 +23,6 @@ from tacit.data.cohort import NumberSchema, Public, Range
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
     UserTable,
-    encode_rows,
     is_frame,
     is_known,
     read_frame,
@@ -75,7 +74,7 @@ class Sample:
         if not there.all():
             missing = f"{int((~there).sum()):,} of {len(there):,} public rows"
             notes.append(f"{missing} have no label that is known: they are not learned from")
-        rows = encode_rows(table, known).X[there]
+        rows = known.encode(table).X[there]
         return cls(known, Public(rows, numbers[there], len(known.classes)), tuple(notes))
 
     @cached_property
@@ -108,8 +107,7 @@ def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str
     if roles.numbers:
         bounds = Range.around(labels) if roles.bounds is None else roles.bounds
         schema = NumberSchema(schema.features, (bounds.low, bounds.high))
-    known, features = schema.conform_labels(labels), schema.conform(table, where)
-    numbers = schema.encode_labels(known)
+    numbers = schema.encode_labels(schema.conform_labels(labels))
     there = numbers >= 0
     if not there.any():
         wanted = (
@@ -119,7 +117,7 @@ def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str
     if not there.all():
         missing = f"{int((~there).sum()):,} of {len(there):,} public rows"
         notes.append(f"{missing} have no {roles.label!r} that is known: they are not learned from")
-    rows = schema.encode(features).X[there]
+    rows = schema.encode(table, where).X[there]
     classes_there = 0 if roles.numbers else len(schema.classes)
     return Sample(schema, Public(rows, numbers[there], classes_there), tuple(notes))
 

@@ -214,10 +214,13 @@ class Schema:
         """Labels as the schema's own classes, None for any other."""
         return _match(labels, self.classes)
 
-    def encode(self, table: Any) -> Encoded:
-        """A matrix with these columns in order, a data frame, or a mapping of names to columns,
-        in [-1, 1].
+    def encode(self, table: Any, where: str = "the table") -> Encoded:
+        """A matrix with these columns in order, a data frame, a mapping of names to columns, or a
+        user's table (`where` names it in messages), which is read by what its values say; all in
+        [-1, 1].
         """
+        if isinstance(getattr(table, "columns", None), dict):
+            table = self.conform(table, where)
         columns = [
             _column(table, number, feature.name, len(self.features))
             for number, feature in enumerate(self.features)

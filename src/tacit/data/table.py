@@ -1,4 +1,4 @@
-"""A user's table in memory: typed columns of a file or a data frame, and what a schema reads there.
+"""A user's table in memory: typed columns of a file or a data frame, and the names of owners in it.
 
 Files and frames are read by the same rules. Blanks around texts do not count; the texts in
 `MISSING` are missing; text that is numbers throughout is numbers; dates and nested things are left
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tacit._util.types import AnyArray, BoolArray, IntArray
-from tacit.data.schema import Encoded, Schema, float_or_nan, has_value, text_of
+from tacit.data.schema import float_or_nan, has_value, text_of
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"
@@ -309,11 +309,6 @@ def keep_text(text: Any) -> AnyArray:
     coded = text.combine_chunks().dictionary_encode(null_encoding="encode")
     values = np.array(coded.dictionary.to_pylist(), dtype=object)
     return np.asarray(values[np.from_dlpack(coded.indices)])
-
-
-def encode_rows(table: Any, schema: Schema) -> Encoded:
-    """Rows in [-1, 1], read by what values say where the table has names."""
-    return schema.encode(schema.conform(table) if isinstance(table, UserTable) else table)
 
 
 def is_known(labels: AnyArray) -> BoolArray:

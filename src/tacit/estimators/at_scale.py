@@ -22,7 +22,6 @@ from tacit.data.owner_blocks import (
 )
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows
 from tacit.data.table_file import TableFile, read_sample
 from tacit.data.table_set import is_location, open_table
 from tacit.engines.by_block import workers_at
@@ -125,7 +124,7 @@ class PredictionTask:
 def predict_block(task: PredictionTask) -> FloatArray:
     """How likely each class is, (rows, classes)."""
     parts = [
-        task.model.probabilities(encode_rows(raw, task.block.reading.schema).X)
+        task.model.probabilities(task.block.reading.schema.encode(raw).X)
         for raw in task.block.tables()
     ]
     return np.concatenate([np.zeros((0, len(task.model.schema.classes))), *parts])

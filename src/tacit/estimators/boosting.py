@@ -16,7 +16,6 @@ from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
 from tacit.data.cohort import Public
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows
 from tacit.engines.inline import INLINE, Monitor, engine_at
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
@@ -302,7 +301,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
 
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
+        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
     def _parts(self, votes: FloatArray) -> FloatArray:
         return self.ensemble_.parts(votes, self.public_frequencies_)

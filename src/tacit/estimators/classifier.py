@@ -20,7 +20,6 @@ from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import Refined, discriminate, refine, rounds_in_words
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows
 from tacit.engines.inline import INLINE, Monitor, engine_at
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
@@ -298,7 +297,7 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
 
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
-        return np.asarray(encode_rows(accept_table(self, X, reset=False), self.schema_).X)
+        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
 
 @dataclass(frozen=True)

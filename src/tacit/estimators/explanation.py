@@ -23,7 +23,6 @@ import numpy as np
 
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.schema import Category, Number, Schema
-from tacit.data.table import encode_rows
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import Rows
@@ -240,7 +239,7 @@ class Explained:
 
         fitted: Any = self
         explainer = self.explainer_
-        rows = encode_rows(accept_table(fitted, X, reset=False), fitted.schema_)
+        rows = fitted.schema_.encode(accept_table(fitted, X, reset=False))
         return explainer.explain(rows.X)
 
     @property

@@ -26,7 +26,6 @@ from tacit.data.schema import Schema, as_floats
 from tacit.data.table import (
     UserTable,
     conform_owners,
-    encode_rows,
     is_frame,
     is_known,
     keep_frame,
@@ -85,7 +84,7 @@ def read_inputs(
         rest = np.flatnonzero(~part.taken[numbers])
         table, labels, numbers = table[rest], labels[rest], numbers[rest]
     epsilon, classes = epsilon_of(estimator.epsilon, part.taken), label_numbers(labels, schema)
-    encoded = encode_rows(table, schema)
+    encoded = schema.encode(table)
     cohort = Cohort.of(encoded.X, classes, numbers)
     known = part.sample.public
     return Inputs(

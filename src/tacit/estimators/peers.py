@@ -15,7 +15,6 @@ from tacit._util.checks import one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows
 from tacit.engines.inline import INLINE, Inline, Monitor
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
@@ -216,7 +215,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         self.participants_ = np.unique(names).tolist()
         self._columns = () if part is None else telling_columns(self.cells_, part.sample.public)
         stay = np.arange(len(labels)) if part is None else np.flatnonzero(~part.taken)
-        rows = encode_rows(table[stay], self.schema_).X
+        rows = self.schema_.encode(table[stay]).X
         numbers = np.searchsorted(self.participants_, names[stay])
         self._held = {
             number: self._attributes(name, attributes)
@@ -267,7 +266,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         number = len(self.participants_)
         self._held = self._held | {number: self.cells_.columns_of(attributes)}
         self.participants_ = [*self.participants_, name]
-        rows = self.cells_.without_others(encode_rows(table, self.schema_).X, self._held[number])
+        rows = self.cells_.without_others(self.schema_.encode(table).X, self._held[number])
         classes = label_numbers(labels, self.schema_)
         whole_rows = np.concatenate([self._cohort.X, rows[classes >= 0]])
         offsets = np.append(self._cohort.offsets, len(whole_rows))

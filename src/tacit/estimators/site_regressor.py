@@ -12,7 +12,7 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import NumberSchema, Range
 from tacit.data.sample import schema_of_rows
 from tacit.data.schema import Schema, as_floats
-from tacit.data.table import UserTable, encode_rows, type_columns
+from tacit.data.table import UserTable, type_columns
 from tacit.engines.inline import INLINE
 from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source
@@ -57,7 +57,7 @@ class NumberSample:
     def encode(self, schema: NumberSchema) -> tuple[FloatArray, IntArray]:
         """The rows that have a target, as numbers."""
         levels = schema.encode_labels(self.y)
-        return encode_rows(self.X, schema).X[levels >= 0], levels[levels >= 0]
+        return schema.encode(self.X).X[levels >= 0], levels[levels >= 0]
 
 
 def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
@@ -201,7 +201,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         rest = np.flatnonzero(~sample.taken)
         X0, y0 = sample.encode(self.schema_)
         inputs = SiteInputs(
-            X=encode_rows(table[rest], self.schema_).X,
+            X=self.schema_.encode(table[rest]).X,
             y=label_numbers(targets[rest], self.schema_),
             names=names[rest],
             X0=X0,

@@ -18,7 +18,6 @@ from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
 from tacit.data.schema import Schema
-from tacit.data.table import encode_rows
 from tacit.engines.inline import INLINE, Engine, engine_at
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace, EstimatorFace
@@ -196,7 +195,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
     def _rows(self, X: Any) -> FloatArray:
         """Encoded rows."""
         check_is_fitted(self)
-        return encode_rows(accept_table(self, X, reset=False), self.schema_).X
+        return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
 
     def _scores(self, X: Any) -> FloatArray:
         """Scores (rows, vectors); of two classes the second's lead."""
@@ -314,7 +313,7 @@ class SiteEnsemble(ClassifierFace, SiteModels):
         self.classes_ = np.array(self.schema_.classes)
         rest = np.flatnonzero(~part.taken)
         inputs = SiteInputs(
-            X=encode_rows(table[rest], self.schema_).X,
+            X=self.schema_.encode(table[rest]).X,
             y=label_numbers(labels[rest], self.schema_),
             names=names[rest],
             X0=known.X,

@@ -63,6 +63,6 @@ def test_a_campaign_from_enrolment_to_model(tmp_path, database):
     assert told.exit_code == 0, told.output
     assert "accuracy" in told.output
     people = TableFile.open(folder / "people.csv").read()
-    X = fitted.schema_.encode(fitted.schema_.conform(people)).X
+    X = fitted.schema_.encode(people).X
     voted = [fitted.schema_.classes[place] for place in fitted.ensemble_.predict(X)]
     assert [line.split(",")[1] for line in out.read_text().splitlines()[1:]] == voted

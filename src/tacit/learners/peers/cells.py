@@ -17,7 +17,6 @@ from tacit._util.checks import bad, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.schema import Number, Schema
-from tacit.data.table import encode_rows
 from tacit.wire import message
 
 ABSENT = -1  # the cell of an attribute that a participant does not hold
@@ -89,9 +88,9 @@ class Cells:
             if str(feature.name) in names
         ]
         if not names or len(there) in (0, len(self)):
-            return encode_rows(table, self.schema).X
+            return self.schema.encode(table).X
         features = tuple(self.schema.features[number] for number in there)
-        part = encode_rows(table, Schema(features, self.schema.classes)).X
+        part = Schema(features, self.schema.classes).encode(table).X
         rows = np.full((len(part), self.schema.dim), np.nan)
         rows[
             :, [c for number in there for c in range(self.starts[number], self.starts[number + 1])]
