@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from tacit import seeded
-from tacit.algorithms import wide_start
+from tacit.algorithms import summed_gradients, wide_start
 from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
@@ -22,6 +22,7 @@ from tacit.algorithms.wide_start import (
     WideStart,
     _likeliest,
     _scores_unseen,
+    stand_ins,
     wide_map,
 )
 from tacit.data.cohort import Cohort, Public
@@ -39,6 +40,7 @@ OWNERS, ROWS = 3000, 2
 def narrow(monkeypatch):
     """Wide maps that are quick."""
     monkeypatch.setattr(wide_start, "WIDE", 150)
+    monkeypatch.setattr(wide_start, "_STAND_INS", 500)
     monkeypatch.setattr(wide_start, "COORDINATES", 6)
 
 
@@ -109,28 +111,73 @@ def test_pure_epsilon_adds_up():
     assert engine.ask(query) is None
 
 
-def test_exact_answers_of_many_classes_lead_up_to_all_rows_in_one_place():
-    """Four rounds go two thirds of the way and more, and no step goes too far."""
-    X, y = make_classification(
-        8600, 8, n_informative=6, n_redundant=0, n_classes=10, class_sep=2.0, random_state=5
-    )
+def exact_answers(classes, known, rounds, **kind):
+    """Accuracy before anybody answers and after each of so many rounds whose answers are exact, and
+    that of all rows in one place.
+    """
+    rows = OWNERS * ROWS + 2000 + known
+    X, y = make_classification(rows, n_classes=classes, **kind)
     X = np.clip(X / 6, -1, 1)
-    public, test = Public(X[:600], y[:600], 10), (X[600:2600], y[600:2600])
-    cohort = Cohort(X[2600:], y[2600:], np.arange(OWNERS + 1) * ROWS)
-    held, facts = SummedGradients(public, fit_public(public), crowd()), Facts(8, 10)
+    public, (X_test, y_test) = Public(X[:known], y[:known], classes), (X[known:], y[known:])
+    X_test, y_test = X_test[:2000], y_test[:2000]
+    cohort = Cohort(X[known + 2000 :], y[known + 2000 :], np.arange(OWNERS + 1) * ROWS)
+    held, facts = SummedGradients(public, fit_public(public), crowd()), Facts(X.shape[1], classes)
     whole = LogisticRegression(C=64.0, fit_intercept=False, max_iter=200)
     whole.fit(held.map.transform(cohort.X), cohort.y)
-    together = float(whole.score(held.map.transform(test[0]), test[1]))
-    reached = [float(np.mean(held.model.predict(test[0]) == test[1]))]
-    for place in range(1, 5):
+    together = float(whole.score(held.map.transform(X_test), y_test))
+    reached = [float(np.mean(held.model.predict(X_test) == y_test))]
+    for place in range(1, rounds + 1):
         space = held.learner.space(facts)
-        terms = crowd().sum_terms(space, 4)
-        query = ShareQuery(place, 1, None, held.learner, facts, ensemble=Ensemble(10), terms=terms)
+        terms = crowd().sum_terms(space, rounds)
+        query = ShareQuery(
+            place, 1, None, held.learner, facts, ensemble=Ensemble(classes), terms=terms
+        )
         mean = space.clip(held.learner.share(query, cohort)).mean(axis=0)
         held.update(Answer(mean, np.full(held.numbers, 1e-7), OWNERS))
-        reached.append(float(np.mean(held.model.predict(test[0]) == test[1])))
+        reached.append(float(np.mean(held.model.predict(X_test) == y_test)))
+    return np.array(reached), together
+
+
+def test_exact_answers_of_many_classes_lead_up_to_all_rows_in_one_place():
+    """Four rounds go two thirds of the way and more, and no step goes too far."""
+    kind = {"n_features": 8, "n_informative": 6, "n_redundant": 0, "random_state": 5}
+    reached, together = exact_answers(10, 600, 4, class_sep=2.0, **kind)
     assert min(np.diff(reached)) > -0.01
     assert reached[-1] - reached[0] > 2 / 3 * (together - reached[0])
+
+
+@pytest.mark.parametrize(
+    ("variance", "arrives"), [(summed_gradients._VARIANCE, True), (0.1, False)]
+)
+def test_exact_answers_lead_up_to_all_rows_where_the_sample_shows_few_directions(
+    monkeypatch, variance, arrives
+):
+    """150 rows, 600 features: four rounds go seven tenths of the way. With coefficients that are
+    believed to be small they do not, however exact the answers.
+    """
+    monkeypatch.setattr(wide_start, "WIDE", 600)
+    monkeypatch.setattr(summed_gradients, "_VARIANCE", variance)
+    kind = {"n_features": 20, "n_informative": 10, "n_redundant": 10, "random_state": 83}
+    reached, together = exact_answers(2, 150, 4, **kind)
+    assert min(np.diff(reached)) > -0.01
+    assert (reached[-1] - reached[0] > 0.7 * (together - reached[0])) == arrives
+
+
+def test_stand_ins_have_the_mean_and_the_covariance_of_public_rows():
+    public, _, _ = problem()
+    others = stand_ins(public)
+    assert len(others.X) == 400
+    assert len(others.parts) == 500
+    assert others.parts.sum() == pytest.approx(1.0)
+    assert others.parts[:100].sum() == pytest.approx(0.3)
+    error = 4 * public.X.std(axis=0) / np.sqrt(400)
+    assert (np.abs(others.X.mean(axis=0) - public.X.mean(axis=0)) < error).all()
+    size = np.trace(np.cov(public.X.T))
+    assert np.trace(np.cov(others.X.T)) == pytest.approx(size, rel=0.15)
+    assert np.abs(np.cov(others.X.T) - np.cov(public.X.T)).max() < 0.1 * size
+    many = stand_ins(problem(3)[0])
+    assert len(many.X) == 0
+    assert many.parts.tolist() == [0.01] * 100
 
 
 def test_noise_alone_changes_nothing():

@@ -5,9 +5,9 @@ answer weighed by its known noise. Derivation: summed_gradients.md.
             model, whichever predicts rows that it has not seen better
     ask:    everybody for residual x features of the model as it is, clipped at a public length
     take:   each answer says which moments (chances x features) the best model has on owners' rows:
-            those of the model that was asked about, and the answer. Public rows stand in for
-            owners': the next model is the likeliest that has these moments on them; answers count
-            less the further its chances are from those that were asked about
+            those of the model that was asked about, and the answer. Public rows, and rows between
+            them, stand in for owners': the next model is the likeliest that has these moments on
+            them; answers count less the further its chances are from those that were asked about
 
 Unlike `Combination`, which fights for every bit of noisy reports, it has more features than public
 rows can tell apart: curvature that public rows have not seen is guessed from rows left out.
@@ -29,6 +29,7 @@ from tacit.algorithms.wide_start import (
     CurvatureAxes,
     WideStart,
     curvatures,
+    stand_ins,
     unseen_curvature,
 )
 from tacit.data.cohort import Public
@@ -39,7 +40,7 @@ from tacit.mechanisms.spaces import Ball
 
 _ROUNDS, _MORE = 4, 6  # more where public rows are few and tell the curvature worse
 _FEW = 150  # public rows
-_VARIANCES = tuple(4.0**power for power in range(-1, 6))  # of coefficients, told apart by answers
+_VARIANCE, _OF_MANY = 2.0, 4.0  # of coefficients, once somebody answered; of more classes than two
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
@@ -54,13 +55,12 @@ _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
-    """An answer, undone of clipping: about which coefficients and the chances that public rows have
-    by them, along which slope, how noisy; `moments` are those of the best model, as it says.
+    """An answer, undone of clipping: about which coefficients and the chances that stand-ins have
+    by them, how noisy; `moments` are those of the best model, as it says.
     """
 
     reference: FloatArray
     chances: FloatArray
-    slope: FloatArray
     moments: FloatArray
     noise: float
 
@@ -90,14 +90,20 @@ class SummedGradients:
         self.map, self._phi = start.map, start.phi
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
         self._contrasts = contrasts(self.public.classes)
-        curved = self._phi * np.sqrt(curvatures(softmax(start.left_out)))[:, np.newaxis]
+        others = stand_ins(self.public)
+        phi, self._part = np.vstack([self._phi, self.map.transform(others.X)]), others.parts
+        guessed = phi[len(self._phi) :] @ start.coefficients.T @ self._contrasts.T
+        weights = curvatures(softmax(np.vstack([start.left_out, guessed])))
+        curved = phi * np.sqrt(len(phi) * self._part * weights)[:, np.newaxis]
         self._axes = CurvatureAxes.of(curved)
-        self._turned = self._phi @ self._axes.seen
+        self._stand = phi @ self._axes.seen
+        self._turned = self._stand[: len(self._phi)]
         self._begin = self._axes.split(start.coefficients)
         self._theta = self._begin.copy()
         self._unseen = unseen_curvature(curved)
-        self._curve = self._curvature(start.left_out)
-        self._known = _PUBLIC * len(self._phi) * (self._curve - self._unseen)
+        self._curve = self._spread(weights) + self._unseen
+        told = self._turned**2 * weights[: len(self._phi), np.newaxis]
+        self._known = _PUBLIC * self._whole(told.sum(axis=0))
         self._precision = self._public_precision(self._scale)
         self._aim(start.left_out)
 
@@ -153,15 +159,15 @@ class SummedGradients:
 
     def update(self, answer: Answer) -> None:
         """The belief after an answer; too few owners tell nothing."""
-        noise, chances = float(np.mean(answer.stderr**2)), softmax(self._scores(self._theta))
+        noise, chances = float(np.mean(answer.stderr**2)), self._chances(self._theta)
         with threadpool_limits(1):
             if np.isfinite(noise):
                 slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
                 moments = self._moments(self._theta, chances) + slope
                 noise /= self._left**2
-                self._told.append(_Told(self._theta, chances, slope, moments, noise))
+                self._told.append(_Told(self._theta, chances, moments, noise))
                 self._settle()
-            self._curve = self._curvature(self._scores(self._theta))
+            self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
             self._aim(self._scores(self._theta))
 
     @property
@@ -213,27 +219,30 @@ class SummedGradients:
         """Of the coefficients along each axis before anybody has answered."""
         return np.asarray(1 / variance + self._known)
 
-    def _curvature(self, expected: FloatArray) -> FloatArray:
-        """Along each axis, where public rows have these scores."""
-        return self._spread(curvatures(softmax(expected))) + self._unseen
-
     def _spread(self, weights: FloatArray) -> FloatArray:
-        """The mean square of features along each axis, public rows weighed so; no row has any of
-        the rest.
+        """The mean square of features along each axis, stand-ins weighed so; none has any of the
+        rest.
         """
-        seen = (self._turned**2 * weights[:, np.newaxis]).mean(axis=0)
-        return np.concatenate([seen, np.zeros(self._theta.shape[1] - len(seen))])
+        return self._whole((self._part * weights) @ self._stand**2)
 
     def _spanned_part(self, coordinates: FloatArray) -> FloatArray:
-        """Those along axes that public rows span."""
-        return coordinates[..., : self._turned.shape[1]]
+        """Those along axes that stand-ins span."""
+        return coordinates[..., : self._stand.shape[1]]
+
+    def _whole(self, seen: FloatArray) -> FloatArray:
+        """Coordinates along axes that stand-ins span, and nothing along the rest."""
+        return np.concatenate([seen, np.zeros(self._begin.shape[1] - len(seen))])
+
+    def _mean(self, values: FloatArray) -> FloatArray:
+        """Mean of values x features over stand-ins, (classes - 1, axes that they span)."""
+        return np.asarray((self._part[:, np.newaxis] * (values @ self._contrasts)).T @ self._stand)
 
     def _moments(self, theta: FloatArray, chances: FloatArray) -> FloatArray:
-        """Mean of chances x features over public rows, and what rows that they have not seen are
+        """Mean of chances x features over stand-ins, and what rows that they have not seen are
         guessed to add.
         """
         out = self._unseen * theta
-        self._spanned_part(out)[:] += (chances @ self._contrasts).T @ self._turned / len(chances)
+        self._spanned_part(out)[:] += self._mean(chances)
         return np.asarray(out)
 
     @property
@@ -247,13 +256,13 @@ class SummedGradients:
 
     def _settle(self) -> None:
         """Every answer says which moments the best model has, with the variance of its noise and of
-        what public rows may be wrong by where chances have changed since. The likeliest model by
+        what stand-ins may be wrong by where chances have changed since. The likeliest model by
         the mean of these by precision, found in a few turns.
         """
-        self._scale = self._likeliest_variance(self._curve)
+        self._scale = _VARIANCE if self.public.classes == 2 else _OF_MANY
         before = self._public_precision(self._scale)
         for _ in range(_TURNS):
-            chances = softmax(self._scores(self._theta))
+            chances = self._chances(self._theta)
             weights = [1 / (told.noise + self._doubt(told, chances)) for told in self._told]
             weight = np.sum(weights, axis=0)
             moments = sum(
@@ -263,19 +272,19 @@ class SummedGradients:
         self._precision = before + self._curve**2 * weight
 
     def _doubt(self, told: _Told, chances: FloatArray) -> FloatArray:
-        """The variance of what public rows say in place of owners': they are a sample, of which the
-        mean of (change of chances) x features is off by the error of a mean; curvature that they
-        have not seen is a guess, off by its own size.
+        """The variance of what stand-ins say in place of owners' rows: they are made of a sample,
+        so the mean of (change of chances) x features is off by the error of a mean; curvature that
+        they have not seen is a guess, off by its own size.
         """
         changed = ((chances - told.chances) ** 2).sum(axis=1) / len(self._theta)
         guess = self._axes.alike(
             ((self._unseen * (self._theta - told.reference)) ** 2).mean(axis=0)
         )
-        return _STAND_IN * self._spread(changed) / len(changed) + guess
+        return _STAND_IN * self._spread(changed) / len(self._phi) + guess
 
     def _likeliest(self, before: FloatArray, moments: FloatArray, weight: FloatArray) -> FloatArray:
-        """Coefficients near the start that have these moments: in closed form where no public row
-        is, elsewhere by steps that are few enough not to follow public rows where they err.
+        """Coefficients near the start that have these moments: in closed form where no stand-in is,
+        elsewhere by steps that are few enough not to follow stand-ins where they err.
         """
         curved = self._unseen * weight
         theta = (before * self._begin + curved * moments) / (before + self._unseen * curved)
@@ -286,14 +295,12 @@ class SummedGradients:
 
         def loss(flat: Any) -> tuple[float, Any]:
             now = flat.reshape(begin.shape) * size
-            chances = softmax(self._turned @ now.T @ self._contrasts.T)
-            off = (chances @ self._contrasts).T @ self._turned / len(chances)
-            off += self._unseen * now - mean
+            chances = self._chances(now)
+            off = self._mean(chances) + self._unseen * now - mean
             pull, away = by * off, now - begin
-            told = self._turned @ pull.T @ self._contrasts.T
+            told = self._stand @ pull.T @ self._contrasts.T
             told -= (chances * told).sum(axis=1, keepdims=True)
-            slope = ((chances * told) @ self._contrasts).T @ self._turned / len(chances)
-            slope += self._unseen * pull + near * away
+            slope = self._mean(chances * told) + self._unseen * pull + near * away
             value = 0.5 * float((pull * off).sum() + (near * away**2).sum())
             return value, (slope * size).ravel()
 
@@ -302,17 +309,6 @@ class SummedGradients:
         found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
         self._spanned_part(theta)[:] = np.asarray(found.x).reshape(begin.shape) * size
         return np.asarray(theta)
-
-    def _likeliest_variance(self, curve: FloatArray) -> float:
-        """Of coefficients, by the first answer: a slope is M (theta* - theta) and noise."""
-        first = self._told[0]
-
-        def likely(variance: float) -> float:
-            spread = curve**2 / self._public_precision(variance) + first.noise
-            each = self._axes.freedom * np.log(spread) + first.slope**2 / spread
-            return -float(each.sum())
-
-        return max(_VARIANCES, key=likely)
 
     def _aim(self, expected: FloatArray) -> None:
         """Radius of the next shares, and what clipping leaves of them: the least noise for what is
@@ -330,6 +326,10 @@ class SummedGradients:
             if left >= _LEAST_LEFT:
                 found.append((radius / left, radius, left))
         _, self._radius, self._left = min(found, default=(0.0, 1e-9, 1.0))
+
+    def _chances(self, theta: FloatArray) -> FloatArray:
+        """Of stand-ins' classes under coefficients along the axes."""
+        return softmax(self._stand @ self._spanned_part(theta).T @ self._contrasts.T)
 
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Of public rows under coefficients along the axes."""

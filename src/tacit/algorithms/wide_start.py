@@ -26,7 +26,38 @@ _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
 _BY_HEART = 300  # public rows, below which wide features would know them by heart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
+_STAND_INS = 1500  # rows in owners' place: public ones, and others between them
+_AS_THEY_ARE = 0.3  # part of these that public rows count for at least
+_NEAREST, _FARTHEST = np.pi / 16, np.pi / 4  # angles that a row is turned towards another by
 _CURVED, _CAUTION = 1.5, 0.05  # how much more than foreseen rows left out may curve; part of it
+
+
+class StandIns(NamedTuple):
+    """Rows between public rows, and the part that each public row and then each of them counts for
+    in a mean.
+    """
+
+    X: FloatArray
+    parts: FloatArray
+
+
+def stand_ins(public: Public) -> StandIns:
+    """Rows as owners may have them: each a public row that is turned around their mean towards
+    another one, which leaves mean and covariance as they are. A few hundred rows show few
+    directions of wide features; these show how curved the others are.
+
+    None with more than two classes: between rows of two classes are no rows, and of many classes
+    most pairs are of two (ten digits, 200 rows: 88.2 without, 87.8 with them).
+    """
+    known, mean = len(public.y), public.X.mean(axis=0)
+    others = max(0, _STAND_INS - known) if public.classes == 2 else 0
+    coins, away = np.random.default_rng(0), public.X - mean
+    one, two = coins.integers(0, known, size=(2, others))
+    angle = _NEAREST + (_FARTHEST - _NEAREST) * coins.random((others, 1))
+    part = max(_AS_THEY_ARE, known / (known + others))
+    parts = [np.full(known, part / known), np.full(others, (1 - part) / max(1, others))]
+    X = mean + np.cos(angle) * away[one] + np.sin(angle) * away[two]
+    return StandIns(X, np.concatenate(parts))
 
 
 class Mix(NamedTuple):
