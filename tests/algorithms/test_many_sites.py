@@ -33,7 +33,7 @@ def test_the_guarded_model_is_made_of_its_weights(seed):
     models, task = some_sites(seed)
     alone = public_only(task)
     found = COMBINE["guarded"](models, np.ones(SITES), task, alone)
-    made = found.public_weight * alone.f + found.weights @ models
+    made = found.own + found.weights @ models
     assert np.allclose(found.f, made, rtol=0, atol=1e-9)
     order = np.random.default_rng(0).permutation(SITES)
     other = COMBINE["guarded"](models[order], np.ones(SITES), task, alone)

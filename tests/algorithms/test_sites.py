@@ -94,26 +94,64 @@ def test_stretching_columns_does_not_hurt_the_baseline():
 @pytest.mark.parametrize("noise", [0.5, 3.0, 100.0])
 @pytest.mark.parametrize("public", [40, 200])
 def test_guarded_does_no_harm(noise, public):
-    """Over 15 worlds. A test error of 4,000 rows has a standard deviation below 0.008; both models
-    see the same rows.
+    """Over 30 worlds; both models see the same rows.
 
-    False alarm: that the mean difference of 15 exceeds 0.007 (its standard error is below 0.003),
-    or one of them 0.05, has a chance below one in a hundred for a rule that is as good as the
-    public-only model.
+    False alarm: differences have a deviation below 0.02 (40 rows and half-good sites: it follows
+    them, now to the better and now to the worse), so the chance that their mean exceeds 0.01 for a
+    rule that is as good as the public-only model is below one in a hundred.
     """
     harm = []
-    for seed in range(15):
-        truth, (rows, targets), test, rng = world(seed, public)
+    for seed in range(30):
+        truth, (rows, targets), test, rng = world(seed, public, 2_000)
         alone = public_only(PublicTask(rows, targets, LOSS))
         models = truth + noise * np.linalg.norm(truth) * rng.normal(size=(SITES, DIM)) / np.sqrt(
             DIM
         )
         made = combine_guarded(models, np.ones(SITES), PublicTask(rows, targets, LOSS), alone)
         harm.append(error(made.f, test) - error(alone.f, test))
-    assert np.mean(harm) <= 0.007
-    assert np.max(harm) <= 0.05
+    assert np.mean(harm) <= 0.01
+    assert np.quantile(harm, 0.9) <= 0.05
     if (noise, public) == (0.5, 40):  # good sites help where public rows are few
-        assert np.mean(harm) < -0.005
+        assert np.mean(harm) < -0.02
+
+
+def test_few_rows_are_enough_to_believe_good_sites():
+    """Three sites that have seen thousands of records, 60 public rows: the model is that of the
+    sites, up to half a point; as likely as that is, cross-validation of 60 rows could not tell.
+
+    False alarm: a mean of 12 differences of two errors on the same 4,000 rows, each with a
+    deviation below 0.01.
+    """
+    behind, ahead = [], []
+    for seed in range(12):
+        truth, (rows, targets), test, rng = world(seed, 60)
+        alone = public_only(PublicTask(rows, targets, LOSS))
+        models = truth + 0.1 * rng.normal(size=(3, DIM))
+        made = combine_guarded(models, np.ones(3), PublicTask(rows, targets, LOSS), alone)
+        behind.append(error(made.f, test) - error(models.mean(axis=0), test))
+        ahead.append(error(alone.f, test) - error(made.f, test))
+    assert np.mean(behind) < 0.01
+    assert np.mean(ahead) > 0.02
+
+
+@pytest.mark.parametrize("length", [1.0, 1e6])
+def test_one_liar_of_eight_sites_moves_next_to_nothing(length):
+    """Said backwards, as long as others or far longer; over 12 worlds the mean error moves by less
+    than a point, where the mean of the models is turned round by the long one.
+    """
+    moved, turned = [], []
+    for seed in range(12):
+        truth, (rows, targets), test, rng = world(seed, 60)
+        task = PublicTask(rows, targets, LOSS)
+        alone = public_only(task)
+        models = truth + 0.3 * rng.normal(size=(8, DIM))
+        lied = np.vstack([models[:-1], -length * truth])
+        found = [combine_guarded(each, np.ones(8), task, alone).f for each in (models, lied)]
+        moved.append(error(found[1], test) - error(found[0], test))
+        turned.append(error(lied.mean(axis=0), test))
+    assert np.mean(moved) < 0.01
+    assert np.max(moved) < 0.03
+    assert (np.mean(turned) > 0.5) == (length > 10)
 
 
 def test_plain_feature_does_harm_where_guarded_does_not():
@@ -130,6 +168,9 @@ def test_plain_feature_does_harm_where_guarded_does_not():
 
 
 def test_useless_sites_leave_the_public_model_as_it_is():
+    """In most worlds to the bit: six random directions of eight are next to all there are, so that
+    the evidence neither needs nor minds them, and is around one half.
+    """
     kept = 0
     for seed in range(12):
         _, (rows, targets), _, rng = world(seed)
@@ -137,10 +178,10 @@ def test_useless_sites_leave_the_public_model_as_it_is():
         made = combine_guarded(
             rng.normal(size=(SITES, DIM)), np.ones(SITES), PublicTask(rows, targets, LOSS), alone
         )
-        kept += bool(
-            (made.f == alone.f).all() and (made.weights == 0).all() and made.public_weight == 1
-        )
-    assert kept >= 10
+        same = (made.f == alone.f).all() and (made.weights == 0).all()
+        assert same or made.believed > 0.5
+        kept += bool(same)
+    assert kept >= 7
 
 
 def test_trust_follows_the_noise():

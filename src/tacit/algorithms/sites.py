@@ -25,6 +25,7 @@ from tacit.algorithms.site_weights import (
     PublicTask,
     folds_of,
     public_only,
+    without_sites,
 )
 from tacit.data.cohort import Cohort, Range
 from tacit.learners.query import Estimates
@@ -76,19 +77,13 @@ class SiteEnsembleModel:
         """What may be published: the combined vectors behind the query's projection."""
         return LinearModel(query.projection, self.vectors, bounds)
 
-    def unseen_scores(self, query: TrainSite, X: FloatArray) -> FloatArray:
-        """Scores (rows, vectors) of the public rows X, each with a public-only model that was not
-        trained on it.
+    @property
+    def unseen_scores(self) -> FloatArray:
+        """Scores (rows, vectors) of the public rows, each by a model that was not trained on it.
 
-        Sites were not trained on public rows at all; only the few weights of the combination have
-        seen the row.
+        Sites were not trained on public rows at all.
         """
-        rows = query.projection.see(X)
-        each = [
-            made.public_weight * only.scores + rows @ (made.weights @ self.models[:, vector])
-            for vector, (made, only) in enumerate(zip(self.combined, self.alone, strict=True))
-        ]
-        return np.array(each).T
+        return np.array([one.scores for one in self.combined]).T
 
 
 def ensemble_of_sites(
@@ -117,7 +112,7 @@ def combine_sites(
     made = [
         COMBINE[combine](models[:, vector], trust, task, only)
         if len(models)
-        else Combined(only.f, np.zeros(0), 1.0)
+        else without_sites(0, only)
         for vector, (task, only) in enumerate(zip(public_tasks(query, X, y), alone, strict=True))
     ]
     vectors = np.array([one.f for one in made])

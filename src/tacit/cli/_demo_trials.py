@@ -44,7 +44,6 @@ sample = "mine.csv"        # the data user's own rows
 label = "{LABEL}"
 epsilon = 2.0
 start = 3                  # the question is put when so many have enrolled
-combine = "feature"        # paper C: their models' weights are learned on mine.csv
 """
 _TOWNS = ("Arden", "Brook", "Crest", "Dale", "Elm", "Ford")
 _SCHOOLS = ("none", "primary", "secondary", "college")

@@ -210,8 +210,9 @@ class SiteEnsemble(ClassifierFace, SiteModels):
     Parameters
     ----------
     combine : str, default="guarded"
-        "guarded" (never worse than the public-only model beyond noise), "feature" (Algorithm 1) or
-        "average".
+        "guarded" (one posterior of public rows and sites' models: by evidence, from the public-only
+        model to what sites say; never worse than the former beyond noise), "feature" (Algorithm 1)
+        or "average".
     privacy : str, default="objective"
         "objective" or "output" perturbation; "none" and "published" are simulations without a
         guarantee.

@@ -69,7 +69,7 @@ def in_process(folder, epsilon):
 
 
 def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
-    more = 'test = "test.csv"\ncombine = "feature"\n'  # guarded, nobody would weigh anything
+    more = 'test = "test.csv"\ncombine = "feature"\n'
     folder = folder_of(tmp_path, CAMPAIGN + more)
     write(folder / "test.csv", rows(1, 300, seed=3))
     service = running(folder, database, rehearsal=SEED)
@@ -138,7 +138,7 @@ def test_sites_predict_numbers_and_the_model_is_that_of_the_regressor(tmp_path, 
     for name, table in (("mine", mine), ("people", theirs), ("test", test)):
         write(folder / f"{name}.csv", table)
     (folder / "mine.csv").write_text((folder / "mine.csv").read_text().replace("person ", ""))
-    more = 'leave_out = ["who"]\ntest = "test.csv"\ncombine = "feature"\n'  # so that sites weigh
+    more = 'leave_out = ["who"]\ntest = "test.csv"\ncombine = "feature"\n'
     (folder / "campaign.toml").write_text(NUMBERS + more)
     service = running(folder, database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)

@@ -18,7 +18,14 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.types import FloatArray
-from tacit.algorithms.site_weights import COMBINE, Combined, PublicOnly, PublicTask, folds_of
+from tacit.algorithms.site_weights import (
+    COMBINE,
+    Combined,
+    PublicOnly,
+    PublicTask,
+    folds_of,
+    of_weights,
+)
 from tacit.algorithms.sites import models_of_public, projections_of, public_tasks
 from tacit.data.cohort import Cohort
 from tacit.learners.sites.projection import Projection, fit_projection
@@ -59,7 +66,7 @@ def boost_features(
         targets = task.targets[out, np.newaxis]
         losses += task.loss.value(scores[out] @ path.T, targets).sum(axis=0)
     weights = _path(task.of(scores), int(np.argmin(losses)) + 1)[-1]
-    return Combined(weights @ models, weights)
+    return of_weights(weights, models, task)
 
 
 def _path(task: PublicTask, steps: int) -> FloatArray:

@@ -110,7 +110,7 @@ class SiteTerms(CampaignTerms):
         """
         if not isinstance(at, SiteEnsembleModel):
             return []
-        return [self._guess(at.unseen_scores(self.query, public.X))]
+        return [self._guess(at.unseen_scores)]
 
     def alone(self, result: SiteEnsembleModel, public: Public) -> Published:
         return LinearModel(self.query.projection, result.public_vectors, self._bounds)
