@@ -59,10 +59,11 @@ def serve(
     app: ASGIApp,
     authority: Authority | None = None,
     limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - frozen
+    host: str = "127.0.0.1",
 ) -> Iterator[str]:
     """Run an application in a thread, as `tacit serve` does; its address."""
     here = Address(
-        host="127.0.0.1",
+        host=host,
         port=0,
         certificate=None if authority is None else authority.certificate,
         key=None if authority is None else authority.key,
@@ -73,7 +74,8 @@ def serve(
         thread.start()
         try:
             scheme = "http" if authority is None else "https"
-            yield f"{scheme}://127.0.0.1:{listening.getsockname()[1]}"
+            name = f"[{host}]" if ":" in host else host
+            yield f"{scheme}://{name}:{listening.getsockname()[1]}"
         finally:
             server.should_exit = True
             thread.join(timeout=20)

@@ -8,9 +8,10 @@ and report, in turn, again and again on connections that they keep, and every so
 from one address; strangers come from others (`--same`: from the same one). Each kind holds
 `--strangers` connections, or as many as descriptors allow. What is measured is how long honest
 owners wait, how many requests failed, and in the end whether every report is there, once. Before
-each kind there is a quiet stretch to compare with, so that whatever else the machine does is in
-both. Strangers, who would not compute on the machine they attack, do here: with `--apart` the
-coordinator has a processor to itself, and everybody else the others.
+and after each kind there is a quiet stretch, and what is compared with is the mean of the two, so
+that whatever else the machine does is in both. Strangers, who would not compute on the machine they
+attack, do here: with `--apart` the coordinator has a processor to itself, and everybody else the
+others.
 """
 
 import argparse
@@ -268,15 +269,23 @@ class SiegeRow(Row):
         return (str(self.requests), str(self.failed), *times, *ratios)
 
 
-def _row(name: str, waits: Waits, quiet: SiegeRow | None) -> SiegeRow:
+def _quantiles(waits: Waits) -> tuple[float, ...]:
     took = waits.kept + waits.new
     parts = ((took, 0.5), (took, 0.99), (waits.kept, 0.99), (waits.new, 0.5))
-    seconds = tuple(float(np.quantile(each, at)) for each, at in parts)
-    before = seconds if quiet is None else quiet.seconds
-    ratios = seconds[0] / before[0], seconds[1] / before[1]
-    good = max(ratios) <= 2 and not waits.failed
-    verdict = None if quiet is None else Verdict("<= 2x, 0 failed", good)
-    return SiegeRow(name, verdict, len(took), waits.failed, seconds=seconds, ratios=ratios)
+    return tuple(float(np.quantile(each, at)) for each, at in parts)
+
+
+def _row(name: str, first: Waits, second: Waits, quiet: SiegeRow | None) -> SiegeRow:
+    """The mean of two stretches, beside the quiet ones."""
+    both = zip(_quantiles(first), _quantiles(second), strict=True)
+    seconds = tuple((one + other) / 2 for one, other in both)
+    usual = seconds if quiet is None else quiet.seconds
+    ratios = seconds[0] / usual[0], seconds[1] / usual[1]
+    stretches = (first,) if first is second else (first, second)
+    failed = sum(each.failed for each in stretches)
+    requests = sum(len(each.kept + each.new) for each in stretches)
+    verdict = Verdict("<= 2x, 0 failed", max(ratios) <= 2 and not failed) if quiet else None
+    return SiegeRow(name, verdict, requests, failed, seconds=seconds, ratios=ratios)
 
 
 def _serve(folder: Path, port: int, key: bytes, processors: set[int]) -> None:
@@ -299,8 +308,8 @@ async def _siege(target: Target, strangers: int, seconds: float, owners: list[Ow
     console = Console(width=110, highlight=False)
     rows: list[Row] = []
     await _wait_times(owners, 2.0)  # everything has run once
+    before = await _wait_times(owners, seconds)
     for name in KINDS:
-        quiet = _row("quiet", await _wait_times(owners, seconds), None)
         attackers = multiprocessing.Process(target=besiege, args=(name, target, strangers))
         attackers.start()
         await asyncio.sleep(3.0)
@@ -309,10 +318,13 @@ async def _siege(target: Target, strangers: int, seconds: float, owners: list[Ow
         finally:
             attackers.terminate()
             attackers.join()
-        for row in (quiet, _row(name, waits, quiet)):
+        await asyncio.sleep(2.0)
+        after = await _wait_times(owners, seconds)
+        quiet = _row("quiet, before and after", before, after, None)
+        for row in (quiet, _row(name, waits, waits, quiet)):
             rows.append(row)
             console.print(" ".join((row.name, *row.cells)))
-        await asyncio.sleep(2.0)
+        before = after
     heading = (
         "strangers",
         "requests",

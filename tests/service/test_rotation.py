@@ -24,6 +24,7 @@ from tacit.service.coordinator.keys import (
     Administrators,
     CampaignKeys,
     add_administrator,
+    replace_administrator,
 )
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.tables import CLOSED, ENDED, OPEN
@@ -401,9 +402,16 @@ def test_an_administrators_key_is_replaced_with_its_roles(tmp_path):
     file = tmp_path / "administrators"
     old = add_administrator(file, "ada", ["look", "steer"])
     first = admin_key(tmp_path)
+    serving = Administrators(tmp_path / "admin.key", [file])
+    assert serving.find(first.encode()) == Administrator("admin", ROLES)
     for name in ("ada", "admin"):
         found = run(app, ["identity", "administrator", name, "--state", str(tmp_path)])
         assert found.exit_code == 0, found.output
+    assert serving.find(first.encode()) is None  # without a restart
+    assert serving.find(admin_key(tmp_path).encode()) == Administrator("admin", ROLES)
+    (tmp_path / "admin.key").write_text("\n")
+    assert serving.find(b"") is None
+    replace_administrator(tmp_path, "admin")
     now = Administrators(admin_key(tmp_path), [file])
     assert now.find(old.encode()) is None
     assert now.find(first.encode()) is None

@@ -36,10 +36,19 @@ Which = Annotated[
 ]
 
 
+OwnerKey = Annotated[str, typer.Argument(help="The owner's public key, in hex.")]
+Limit = Annotated[
+    int | None, typer.Option(help="So many lines at most; without --after the last ones.", min=1)
+]
+After = Annotated[int | None, typer.Option(help="Only lines after this number.", min=0)]
+
+
 def owners(
     owner: Annotated[
         str | None, typer.Option(help="All that is known of one: its public key, in hex.")
     ] = None,
+    limit: Limit = None,
+    after: After = None,
     database: Database = HERE,
     campaign: Which = "",
     *,
@@ -50,9 +59,11 @@ def owners(
     Example:
         tacit admin owners --database sqlite:///running.db
     """
+    from tacit.service.coordinator.sql import Excerpt
+
     records = _records(database, campaign)
     if owner is None:
-        listed = records.owners()
+        listed = records.owners(Excerpt(limit, after))
         screen.tell(owners=listed)
         for each in listed:
             name = f" {each['name']}" if each["name"] else ""
@@ -67,7 +78,7 @@ def owners(
 
 
 def forget(
-    owner: Annotated[str, typer.Argument(help="The owner's public key, in hex.")],
+    owner: OwnerKey,
     database: Database = HERE,
     campaign: Which = "",
     *,
@@ -89,18 +100,45 @@ def forget(
     screen.say(f"stays: {'; '.join(done['stays'])}")
 
 
-def log(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
-    """Print what administrators did, and what they were refused: when, who, what, from where. With
-    --json it can be kept elsewhere.
+def revoke(
+    owner: OwnerKey, database: Database = HERE, campaign: Which = "", *, screen: Screen
+) -> None:
+    """Leave an owner out from now on, with its reports to questions that are still open; what is
+    closed has been told to others, and stays. It cannot enrol again.
 
     Example:
-        tacit admin log --database sqlite:///running.db
+        tacit admin revoke OWNER --database sqlite:///running.db
     """
-    acts = _records(database, campaign).acts()
+    with acting(database, campaign) as (records, store):
+        if not store.revoke(owner):
+            raise ValueError(f"nothing is known of owner {owner!r}: see tacit admin owners")
+        records.note_command("revoke", owner)
+    screen.tell(owner=owner, revoked=True)
+    screen.say(f"{owner} is left out from now on, with what it said to open questions")
+
+
+def log(
+    limit: Limit = None,
+    after: After = None,
+    database: Database = HERE,
+    campaign: Which = "",
+    *,
+    screen: Screen,
+) -> None:
+    """Print what administrators did, and what they were refused: number, when, who, what, from
+    where. With --json it can be kept elsewhere, and with --after what has come since.
+
+    Example:
+        tacit admin log --limit 20 --database sqlite:///running.db
+    """
+    from tacit.service.coordinator.sql import Excerpt
+
+    acts = _records(database, campaign).acts(Excerpt(limit, after))
     screen.tell(acts=[act.__dict__ for act in acts])
     for act in acts:
         parts = (act.who, act.what, act.about, f"from {act.source}" if act.source else "")
-        screen.say(f"{_moment(act.at)} {' '.join(filter(None, parts))}: {act.outcome}")
+        line = f"{_moment(act.at)} {' '.join(filter(None, parts))}: {act.outcome}"
+        screen.say(f"{act.number} {line}")
 
 
 def grant(
@@ -273,6 +311,36 @@ def add_campaign(
     screen.say(f"{slug} is in {folder}: a coordinator that serves it begins it within seconds")
 
 
+def pause(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
+    """Put no new question until tacit admin resume; what was asked may still be answered.
+
+    Example:
+        tacit admin pause --campaign trial --database sqlite:///running.db
+    """
+    _steer(database, campaign, "pause", screen)
+
+
+def resume(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
+    """Go on where it was before the pause; a campaign that is enrolling begins, and does not wait
+    for more owners.
+
+    Example:
+        tacit admin resume --campaign trial --database sqlite:///running.db
+    """
+    _steer(database, campaign, "resume", screen)
+
+
+def _steer(database: str, campaign: str, what: str, screen: Screen) -> None:
+    with acting(database, campaign) as (records, store):
+        done = store.pause() if what == "pause" else store.go_on() or store.begin()
+        name, state = store.standing().name, store.standing().state
+        if not done:
+            raise ValueError(f"campaign {name!r} is {state}: there is nothing to {what}")
+        records.note_command(what)
+    screen.tell(name=name, state=state)
+    screen.say(f"{name}: {state}")
+
+
 def end(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
     """End a campaign: nothing more is asked, and what there is is published by the coordinator that
     serves it. It cannot be taken back.
@@ -289,23 +357,37 @@ def end(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> N
     screen.say(f"{name}: nothing more is asked; its coordinator publishes what there is")
 
 
-def archive(database: Database = HERE, campaign: Which = "", *, screen: Screen) -> None:
+def archive(
+    keep_readers: Annotated[
+        bool,
+        typer.Option(
+            "--keep-readers",
+            help="Keep hashes of the keys of those who took part: what is for members stays so.",
+        ),
+    ] = False,
+    database: Database = HERE,
+    campaign: Which = "",
+    *,
+    screen: Screen,
+) -> None:
     """Keep of a campaign that has ended its model, its last figures and the log of what was done;
-    delete owners, tokens, questions and reports. Page and model stay where they are.
+    delete owners, tokens, questions and reports. Page and model stay where they are. What the
+    campaign's file leaves to members is for administrators from then on, unless --keep-readers.
 
     Example:
         tacit admin archive --campaign trial --database sqlite:///running.db
     """
     with open_records(database, campaign) as (records, store):
         standing = store.standing()
-        if not records.archive():
+        if not records.archive(keep_readers=keep_readers):
             raise ValueError(
                 f"campaign {standing.name!r} is {standing.state}: archive what has ended, once; "
                 "see tacit admin end"
             )
-        records.note_command("archive")
+        records.note_command("archive", "readers are kept" if keep_readers else "")
     screen.tell(name=standing.name, state="archived")
-    screen.say(f"{standing.name}: model, figures and log stay; of those who took part nothing")
+    left = "hashes of their keys, to read what is for members" if keep_readers else "nothing"
+    screen.say(f"{standing.name}: model, figures and log stay; of those who took part {left}")
 
 
 def _moment(at: float) -> str:
@@ -401,6 +483,7 @@ def find_campaign(database: str, campaign: str = "", *, any_of_them: bool = Fals
     return store
 
 
-for _each in (owners, forget, tokens, log, grant, dismiss, campaigns, end, archive, database):
+_LOOKED_AFTER = (owners, revoke, forget, tokens, log, grant, dismiss, campaigns, pause, resume)
+for _each in (*_LOOKED_AFTER, end, archive, database):
     add(app, _each)
 add(app, add_campaign, "add")

@@ -157,7 +157,9 @@ def serve(
     traces: Traces = False,
     trusted_proxy: Annotated[
         list[str] | None,
-        typer.Option(help="Address of a proxy whose X-Forwarded-For is believed; repeat for more."),
+        typer.Option(
+            help="Address or network of a proxy whose X-Forwarded-For is believed; repeat for more."
+        ),
     ] = None,
     log_json: LogJson = False,
     *,
@@ -176,9 +178,11 @@ def serve(
     Example:
         tacit serve campaign.toml --tokens 50
     """
+    from tacit.service.protocol.door import ConnectionLimits, check_proxy
     from tacit.service.protocol.handshake import rehearse_only_here
 
     check_tls(host, certificate, key)
+    limits = ConnectionLimits(proxies=tuple(map(check_proxy, trusted_proxy or ())))
     if rehearsal is not None:
         rehearse_only_here(host)
         warn_of_rehearsal()
@@ -190,7 +194,6 @@ def serve(
     from tacit.service.coordinator.keys import CampaignKeys
     from tacit.service.coordinator.server import Running, Service, coordinator
     from tacit.service.coordinator.sql import Database
-    from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.guard import Guard
     from tacit.service.protocol.serving import Address, serve_forever
 
@@ -206,7 +209,7 @@ def serve(
         keys = CampaignKeys.at(state)
         more = {"administrators": (others,), "keys": keys}
         return coordinator(
-            campaign[0], open_database(), keys.key, admin_key(state), rehearsal, **more
+            campaign[0], open_database(), keys.key, admin_file(state), rehearsal, **more
         )
 
     def make_several() -> Service:
@@ -256,7 +259,6 @@ def serve(
         beside(mine.watch, watch, "tacit coordinator" if traces else None)
         return mine.app() if isinstance(mine, Service) else mine.app
 
-    limits = ConnectionLimits(proxies=tuple(trusted_proxy or ()))
     address = Address(host=host, port=port, certificate=certificate, key=key)
     serve_forever(app, address, workers, limits)
     screen.stop(
@@ -284,7 +286,7 @@ def several(
     from tacit.service.coordinator.keys import CampaignKeys
     from tacit.service.coordinator.server import Making, Service
 
-    first = admin_key(state)
+    first = admin_file(state)
 
     def making_of(slug: str) -> Making:
         files = state / "administrators", state / slug / "administrators"
@@ -344,6 +346,12 @@ def admin_key(state: Path) -> str:
         .decode()
         .strip()
     )
+
+
+def admin_file(state: Path) -> Path:
+    """The file with that key, which may be replaced while it is in use."""
+    admin_key(state)
+    return state / "admin.key"
 
 
 def _append(path: Path, content: bytes) -> None:

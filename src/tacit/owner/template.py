@@ -221,12 +221,29 @@ class Template:
         """What the reports of the first form cost in all under a policy, and with them other
         counts; None: it allows none.
         """
+        every = [form.cost(policy) for form in self._needed]
+        return None if None in every else sum(filter(None, every), Fraction(0))
+
+    @property
+    def _needed(self) -> list[QuestionForm]:
+        """Forms that everybody is asked: the first, and counts that go with it. Others, as sums of
+        errors are, an owner may leave to others.
+        """
         first, *others = self.forms
-        cost = first.cost(policy)
-        if cost is None:
-            return None
-        more = (form.cost(policy) for form in others if form.example.how == COUNTS)
-        return cost + sum(filter(None, more), Fraction(0))
+        return [first, *(form for form in others if form.example.how == COUNTS)]
+
+    def refusal(self, policy: Policy) -> str:
+        """Why a policy refuses what everybody is asked, whatever the budget; empty: it does not.
+        Which key the helper of a sum goes by is seen when one comes.
+        """
+        barred = policy.refuse_columns(self.columns, self.label)
+        for query in (form.example for form in self._needed):
+            asked = Invitation(self.campaign, 1, 0, self.schema, query)
+            terms = getattr(query, "terms", None)
+            known = () if terms is None or policy.helper is None else (terms.helper,)
+            said = policy.objection(asked, known)
+            barred = barred or (said and f"{said} (everybody is asked for {query.what})")
+        return barred
 
     def is_affordable(self, policy: Policy, book: Book, owner: str, key: str) -> bool:
         """Whether what the policy leaves this owner pays for what its reports `cost`, if this is

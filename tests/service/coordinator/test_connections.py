@@ -14,7 +14,13 @@ import pytest
 from benchmarks.loopback import Authority, serve
 
 from tacit.service.helper import FEW
-from tacit.service.protocol.door import ConnectionLimits, Visitor
+from tacit.service.protocol.door import (
+    VISITOR,
+    ConnectionLimits,
+    Visitor,
+    check_proxy,
+    network_of,
+)
 from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import SIGNATURE
 from tacit.service.protocol.web import DATA_HEADERS, Reply
@@ -165,6 +171,21 @@ def test_strangers_make_room_for_each_other_and_members_stay(call):
         assert all(b" 204 " in each.ask("x-member: yes") for each in members)
 
 
+def test_one_member_does_not_have_every_connection_there_is(call):
+    """Proven ones were never asked to make room: one member could have kept all others out."""
+    few = ConnectionLimits(per_member=3, most=8)
+    greedy, other = ("x-member: yes", "x-tacit-owner: a"), ("x-member: yes", "x-tacit-owner: b")
+    with serve(app(), None, few) as url:
+        first = call(url)
+        assert b" 204 " in first.ask(*other)
+        many = [call(url) for _ in range(12)]
+        for each in many:
+            assert b" 204 " in each.ask(*greedy)
+        assert [b" 204 " in each.ask(*greedy) for each in many] == [False] * 9 + [True] * 3
+        assert b" 204 " in first.ask(*other)
+        assert b"403" in call(url).ask()
+
+
 def test_members_new_connections_do_not_wait_for_strangers_of_many_addresses(call):
     few = ConnectionLimits(handshakes=16.0, handshake=120.0, head=120.0)
     with serve(app(), None, few) as url:
@@ -274,3 +295,87 @@ def test_silent_strangers_do_not_stop_the_helper(tmp_path, call):
         for _ in range(60):
             call(url)
         assert httpx.get(f"{url}/v1/key", verify=trust, timeout=10).status_code == 200
+
+
+def test_requests_are_not_piled_up_on_a_connection(call):
+    """One piece of 200 KB with thousands of requests: each was kept, with its scope, until those
+    before it were answered.
+    """
+
+    async def slow(scope, receive, send):
+        if scope["type"] == "http":
+            made.append(scope["path"])
+            await asyncio.sleep(0.2)
+            await shown(scope, receive, send)
+
+    made = []
+    with serve(Guard(slow, Limits())) as url:
+        said = call(url).send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * 8000).hear()
+    assert said.count(b"HTTP/1.1 200") <= 12  # it was hung up on a second later
+    assert len(made) <= 12
+
+
+def test_an_answer_is_written_as_it_is_taken(call):
+    """Whoever asked for a model and did not listen had all of it wait in memory."""
+    waiting = []
+
+    async def large(scope, receive, send):
+        if scope["type"] == "http":
+            visitor = scope[VISITOR]
+            asyncio.get_running_loop().call_later(
+                0.3, lambda: waiting.append(visitor.protocol.transport.get_write_buffer_size())
+            )
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": bytes(8 * LARGE)})
+
+    with serve(Guard(large, Limits())) as url:
+        deaf = call(url).send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        time.sleep(0.6)
+        assert waiting[0] < 1 << 18
+        whole = 0
+        while whole < 8 * LARGE:
+            whole += len(deaf.socket.recv(1 << 20))
+
+
+def test_a_header_of_ours_comes_once(call):
+    with serve(app()) as url:
+        assert b" 204 " in call(url).ask("x-member: yes", "x-member: yes")  # others may
+        assert b" 400 " in call(url).ask("x-member: yes", "x-tacit-owner: a", "X-Tacit-Owner: b")
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("::ffff:192.0.2.7", "192.0.2.7"),  # IPv4 at a socket for both
+        ("64:ff9b::c000:207", "192.0.2.7"),  # IPv4 by way of a translator
+        ("fe80::1%eth0", "fe80::/64"),
+        ("203.0.113.9:4711", "203.0.113.9:4711"),  # what proxies say
+        ("no: address", "no: address"),
+        ("y" * 10_000, "y" * 64),
+    ],
+)
+def test_what_counts_as_one_address(host, network):
+    assert network_of(host) == network
+
+
+def test_neighbours_by_ipv4_are_told_apart_at_a_socket_for_both(call):
+    """All of IPv4 was one address there: one stranger used up what everybody may."""
+    few = ConnectionLimits(burst=3, per_second=0.001)
+    with serve(app(), None, few, host="::") as url:
+        here = url.replace("[::]", "127.0.0.1")
+        assert [b"403" in call(here, "127.0.1.1").ask() for _ in range(4)] == [True] * 3 + [False]
+        assert b"403" in call(here, "127.0.1.2").ask()
+
+
+def test_a_proxy_that_says_nonsense_is_answered():
+    odd = {"x-forwarded-for": "a:b:c"}
+    networks = ConnectionLimits(proxies=("127.0.0.0/8",))
+    with serve(app(), None, networks) as url:
+        assert httpx.get(url, headers=odd).text == "a:b:c"
+        assert httpx.get(url, headers={"x-forwarded-for": "9.9.9.9"}).text == "9.9.9.9"
+
+
+@pytest.mark.parametrize("text", ["*", "nonsense", "10.0.0.0/99", ""])
+def test_a_proxy_is_an_address_or_a_network(text):
+    with pytest.raises(ValueError, match="trusted proxy must be an address or a network"):
+        check_proxy(text)

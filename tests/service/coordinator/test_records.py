@@ -12,6 +12,7 @@ from tacit.service.coordinator import records as records_module
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.keys import add_administrator, dismiss_administrator
 from tacit.service.coordinator.records import Act, Records
+from tacit.service.coordinator.sql import Excerpt
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 
@@ -170,6 +171,47 @@ def test_administrators_do_what_their_roles_say_and_all_of_it_is_written_down(tm
     again = asyncio.run(ask(late))
     file.write_text("")  # whoever is taken out of the file is out at once
     assert (again, asyncio.run(ask(late))) == (200, 401)
+
+
+def test_lists_are_read_in_parts(records, store):
+    for number in range(7):
+        records.note(Act("ada", "state", str(number), "", "200"))
+    every = records.acts()
+    numbers = [act.number for act in every]
+    assert numbers == sorted(set(numbers))
+    assert records.acts(Excerpt(limit=3)) == every[-3:]
+    assert records.acts(Excerpt(limit=3, before=numbers[-3])) == every[-6:-3]
+    assert records.acts(Excerpt(limit=2, after=numbers[1])) == every[2:4]
+    assert records.acts(Excerpt(after=numbers[-1])) == []
+    for find in (records.owners, records.tokens):
+        whole = find()
+        assert find(Excerpt(limit=1)) == whole[-1:]
+        assert find(Excerpt(limit=1, after=whole[0]["number"])) == whole[1:2]
+        assert find(Excerpt(before=whole[1]["number"])) == whole[:1]
+    assert records.owners()[0]["answered"] == records.owners(Excerpt(limit=2))[0]["answered"] == 2
+
+
+def test_administrators_read_lists_in_parts(tmp_path):
+    service = running(folder_of(tmp_path))
+    records, headers = Records(service.store), {"x-tacit-admin": ADMIN}
+    for number in range(250):
+        records.note(Act("ada", "state", str(number), "", "200"))
+
+    async def main():
+        async with client_of(service.app) as client:
+
+            async def ask(which):
+                return await client.get(f"/v1/admin/acts{which}", headers=headers)
+
+            last = (await ask("")).json()["acts"]
+            assert [act["about"] for act in last] == [str(number) for number in range(150, 250)]
+            first = last[0]["number"]
+            before = (await ask(f"?limit=7&before={first}")).json()["acts"]
+            assert [act["about"] for act in before] == [str(number) for number in range(143, 150)]
+            for odd in ("limit=0", "limit=1001", "limit=-1", "after=x", "before=1e3", "after="):
+                assert (await ask(f"?{odd}")).status_code == 400
+
+    asyncio.run(main())
 
 
 def test_guesses_do_not_fill_the_database(tmp_path, monkeypatch):

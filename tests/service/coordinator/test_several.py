@@ -236,6 +236,69 @@ def test_a_file_that_cannot_be_served_keeps_no_other_from_being_served(
     service.close()
 
 
+def test_a_file_that_failed_is_tried_again_though_it_did_not_change(tmp_path, caplog, monkeypatch):
+    """What it needs may be elsewhere: a helper's certificate, a disk; the log says it once."""
+    folder, away = folder_with(tmp_path, "north"), [True]
+
+    def fickle(file):
+        if file.stem == "south" and away:
+            raise OSError("the disk is away")
+        return read_spec(file)
+
+    monkeypatch.setattr(server, "read_spec", fickle)
+    monkeypatch.setattr(server.Service, "again", (0.0, 0.0))
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
+    add(tmp_path, folder, "south")
+    for _ in range(3):
+        assert service.look() == {}
+    assert caplog.text.count("campaign south is not served: the disk is away") == 1
+    away.clear()
+    assert set(service.look()) == {"south"}
+    service.close()
+
+
+def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, database):
+    folder = folder_with(tmp_path, "north", "south")
+    for slug in ("north", "south"):
+        file = folder / f"{slug}.toml"
+        file.write_text(file.read_text() + '\nmodel_for = "members"\n')
+    owners = [Ed25519PrivateKey.generate() for _ in range(3)]
+
+    async def read(client, slug, owner):
+        client.base_url = f"http://localhost/campaigns/{slug}"
+        return await ask(client, keys_of(slug).first, owner, "GET", "/v1/model")
+
+    async def main():
+        service = service_of(folder, database)
+        async with visiting(service.app()) as client:
+            for slug in ("north", "south"):
+                store = Store(database, slug)
+                store.add_tokens(TOKENS[:3])
+                client.base_url = f"http://localhost/campaigns/{slug}"
+                for owner, token in zip(owners, TOKENS, strict=False):
+                    await ask(client, keys_of(slug).first, owner, "POST", "/v1/enrol", token)
+                public = [each.public_key().public_bytes_raw().hex() for each in owners]
+                store.revoke(public[2])
+                store.end("enough", b"a model")
+                records = Records(store)
+                assert records.archive(keep_readers=slug == "north")
+                known = [each["state"] for each in records.owners()]
+                assert known == (["reader"] * 2 if slug == "north" else [])
+                assert not any(key in repr(records.owners()) for key in public)
+        later = service_of(folder, database)
+        async with visiting(later.app()) as client:
+            stranger = Ed25519PrivateKey.generate()
+            asked = [*owners, stranger]
+            assert [await read(client, "north", each) for each in asked] == [200, 200, 403, 403]
+            assert [await read(client, "south", each) for each in asked] == [403] * 4
+            records = Records(Store(database, "north"))
+            assert records.describe_owner(public[0])["name"] == ""
+            assert records.forget(public[0])
+            assert [await read(client, "north", each) for each in owners[:2]] == [403, 200]
+
+    asyncio.run(main())
+
+
 def test_who_waits_when_a_campaign_goes_is_told_to_come_again(tmp_path):
     """Batches in work, and requests that wait for theirs: nobody waits for ever."""
     folder = folder_with(tmp_path, "north", "south")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.store import Store
@@ -284,3 +284,28 @@ def test_after_the_end_there_are_no_new_tokens(store):
     assert store.end("because", b"model")
     with pytest.raises(StoreError, match="has ended"):
         store.add_tokens(["token number 0002"])
+
+
+def test_nobody_waits_for_ever_for_a_table_that_somebody_has_locked(store, database, monkeypatch):
+    if not database.startswith("postgresql"):
+        return  # SQLite has one writer, which gives up by itself
+    monkeypatch.setattr(sql, "_LOCKED", "SET LOCAL lock_timeout = '100ms'")
+    other = Store(database)
+    with other.transaction() as connection:
+        connection.exec_driver_sql("LOCK TABLE owners IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(OperationalError, match="lock timeout"):
+            store.owners_waiting()
+    assert store.owners_waiting() == []
+    other.close()
+
+
+def test_a_key_that_was_revoked_is_nobodys_any_more(store):
+    """To ask for it was an error of the database, told as a failure of ours."""
+    for at in range(2):
+        assert enrol(store, f"{at:064x}", f"token number {at:04d}")
+    assert store.revoke(f"{1:064x}")
+    assert not store.rekey(f"{0:064x}", f"{1:064x}")
+    assert not store.rekey(f"{1:064x}", f"{2:064x}")
+    assert store.rekey(f"{0:064x}", f"{2:064x}")
+    assert store.rekey(f"{0:064x}", f"{2:064x}")  # again
+    assert not store.rekey(f"{0:064x}", f"{3:064x}")

@@ -54,13 +54,26 @@ def test_an_owner_goes_on_without_its_used_token(tmp_path, service):
 
 def test_refusals_are_told_apart_from_answers(tmp_path, service):
     async def work(link):
-        task = asyncio.create_task(join(joining(tmp_path, learners=("stump",)), link, TOKENS))
+        slow = joining(tmp_path, longest="0.0000001")  # seen when a question has come
+        task = asyncio.create_task(join(slow, link, TOKENS))
         while len(link.became) == 0:
             await asyncio.sleep(0.02)
         task.cancel()
         return link.became
 
     assert set(driven(service, work)) == {"the owner's policy forbids the question"}
+
+
+@pytest.mark.parametrize("limits", [{"learners": ("stump",)}, {"units": ("record",)}])
+def test_a_policy_that_refuses_what_everybody_is_asked_does_not_enrol(tmp_path, service, limits):
+    """It was enrolled, asked, and waited for until the deadline."""
+
+    async def work(link):
+        with pytest.raises(ValueError, match=r"the policy does not allow .*: nothing was sent"):
+            await join(joining(tmp_path, **limits), link, TOKENS)
+
+    driven(service, work)
+    assert service.store.owner_counts()["enrolled"] == 0
 
 
 def test_what_is_waited_for_is_said_when_it_changes():

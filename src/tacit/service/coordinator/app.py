@@ -144,7 +144,8 @@ class Coordinator:
     def figures(self) -> Figures:
         """What operators see: what everybody sees, and how much waits at this worker."""
         queue = "tacit_queue_requests", "queue", "Requests that wait, at the worker that answers."
-        return {**gauges(self.view.status()), queue: self._owners.queue_lengths()}
+        own = {**gauges(self.view.status()), queue: self._owners.queue_lengths()}
+        return own if self.watch is not None else own | self.store.database_figures()
 
     def size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have; many tokens come from administrators alone."""

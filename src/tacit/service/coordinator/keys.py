@@ -260,25 +260,32 @@ class Administrator:
 
 
 class Administrators:
-    """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. A file
-    that has changed is read anew: who is added there, or taken out, is so at once. A line that
-    cannot be read is nobody's, and the log says so: others are not locked out.
+    """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. The
+    `first` one's key is told, or is what a file has in it. A file that has changed is read anew:
+    who is added there, or taken out, or has another key, is so at once. A line that cannot be read
+    is nobody's, and the log says so: others are not locked out.
     """
 
-    def __init__(self, first: str, files: Sequence[Path] = ()) -> None:
-        self._first = {_hash(first.encode()): Administrator(FIRST, ROLES)}
+    def __init__(self, first: str | Path, files: Sequence[Path] = ()) -> None:
+        self._first = first
         self._files = tuple(files)
-        self._read: tuple[object, ...] = ()
-        self._known = self._first
+        self._read: tuple[object, ...] | None = None
+        self._known: dict[bytes, Administrator] = {}
 
     def find(self, key: bytes) -> Administrator | None:
         """Whose key it is. Hashes are compared, so time says nothing about a key."""
-        now = tuple(_state_of(file) for file in self._files)
+        own = (self._first,) if isinstance(self._first, Path) else ()
+        now = tuple(_state_of(file) for file in (*own, *self._files))
         if now != self._read:
             every = [line for file in self._files for line in _lines(file)]
-            self._known = self._first | dict(every)
+            self._known = self._first_one() | dict(every)
             self._read = now
         return self._known.get(_hash(key))
+
+    def _first_one(self) -> dict[bytes, Administrator]:
+        """Whoever has the first key; nobody, while its file is empty or away."""
+        key = self._first if isinstance(self._first, str) else " ".join(_text_of(self._first))
+        return {_hash(key.strip().encode()): Administrator(FIRST, ROLES)} if key.strip() else {}
 
 
 def _state_of(file: Path) -> tuple[int, int, int] | None:

@@ -59,9 +59,12 @@ _VOICE = _all_of(
     lied=_YES_NO,
     weight=_or_null(_NUMBER),
 )
-_ACT = _all_of(who=_TEXT, what=_TEXT, about=_TEXT, source=_TEXT, outcome=_TEXT, at=_NUMBER)
-_ENROLLED = _all_of(owner=_TEXT, name=_TEXT, state=_TEXT, answered=_COUNT)
+_ACT = _all_of(
+    who=_TEXT, what=_TEXT, about=_TEXT, source=_TEXT, outcome=_TEXT, at=_NUMBER, number=_COUNT
+)
+_ENROLLED = _all_of(number=_COUNT, owner=_TEXT, name=_TEXT, state=_TEXT, answered=_COUNT)
 _GIVEN = _all_of(
+    number=_COUNT,
     token=_TEXT,
     made=_NUMBER,
     maker=_TEXT,
@@ -183,19 +186,27 @@ def _post(what: str, body: Part, answer: Part, *errors: int, **more: Any) -> Par
     }
 
 
-_EXPIRES: Part = {
-    "name": "expires",
-    "in": "query",
-    "required": False,
-    "description": "Until when they hold, in seconds since 1970; without it they do not expire.",
-    "schema": {"type": "string", "pattern": "^[0-9]{0,12}$"},
-}
+def _query(name: str, about: str, pattern: str) -> Part:
+    schema = {"type": "string", "pattern": pattern}
+    return {"name": name, "in": "query", "required": False, "description": about, "schema": schema}
+
+
+_EXPIRES = _query(
+    "expires",
+    "Until when they hold, in seconds since 1970; without it they do not expire.",
+    "^[0-9]{0,12}$",
+)
+_LINES = [
+    _query("limit", "Lines at most; without it a hundred.", "^([1-9][0-9]{0,2}|1000)$"),
+    _query("after", "Only lines after this number, the first of them.", "^[0-9]{1,9}$"),
+    _query("before", "Only lines before this number; the last of them.", "^[0-9]{1,9}$"),
+]
 
 
 def _list_for_admins(what: str, name: str, each: Part) -> Part:
-    """A list for administrators."""
+    """A list for administrators: its last lines, unless they say which."""
     content = _content(_all_of(**{name: _list(each)}))
-    return _get(what, content, *(401, 403), security=_ADMIN)
+    return _get(what, content, *(400, 401, 403), security=_ADMIN, parameters=_LINES)
 
 
 def _line(pattern: str) -> Part:

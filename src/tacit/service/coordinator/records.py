@@ -20,7 +20,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,6 +37,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.service.coordinator.keys import ADMIT, LOOK, STEER, Administrators
+from tacit.service.coordinator.sql import ALL, Excerpt
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
@@ -35,12 +45,14 @@ from tacit.service.coordinator.tables import (
     ENDING,
     FORGOTTEN,
     PAUSED,
+    READER,
     RUNNING,
     acts,
     campaign,
     contradictions,
     invitations,
     owners,
+    reader_name,
     renewals,
     reports,
     spoken,
@@ -63,6 +75,7 @@ class Act:
     source: str
     outcome: str
     at: float = 0.0
+    number: int = 0  # in the order of acts, once it is written down
 
 
 class Records:
@@ -74,6 +87,7 @@ class Records:
     def note(self, act: Act) -> None:
         """Write an act down, as of now."""
         row = {**act.__dict__, "at": time.time(), "campaign": self._store.id}
+        del row["number"]  # which it is given
         with self._store.transaction() as connection:
             connection.execute(insert(acts).values(**row))
 
@@ -89,27 +103,26 @@ class Records:
                 self.note(Act(OWNER, "leave", owner, "", "200"))
         return done
 
-    def acts(self) -> list[Act]:
-        """All acts, in their order."""
-        columns = [acts.c[name] for name in ("who", "what", "about", "source", "outcome", "at")]
+    def acts(self, excerpt: Excerpt = ALL) -> list[Act]:
+        """Acts, in their order."""
+        names = "who", "what", "about", "source", "outcome", "at", "number"
+        mine = select(*(acts.c[name] for name in names)).where(self._store.mine(acts))
         with self._store.snapshot() as connection:
-            mine = select(*columns).where(self._store.mine(acts)).order_by(acts.c.number)
-            rows = connection.execute(mine).all()
-        return [Act(*row) for row in rows]
+            return [Act(*row) for row in excerpt.of(connection, mine, acts.c.number)]
 
-    def owners(self) -> list[dict[str, Any]]:
-        """Everybody who has enrolled, in their order: key, name, how it stands."""
+    def owners(self, excerpt: Excerpt = ALL) -> list[dict[str, Any]]:
+        """Who has enrolled, in their order: key, name, how each stands."""
         mine = self._store.mine
-        answered = select(reports.c.owner, func.count().label("n")).where(mine(reports))
         with self._store.snapshot() as connection:
-            heard = {
-                row.owner: row.n for row in connection.execute(answered.group_by(reports.c.owner))
-            }
-            rows = connection.execute(
-                select(owners).where(mine(owners)).order_by(owners.c.id)
-            ).all()
+            rows = excerpt.of(connection, select(owners).where(mine(owners)), owners.c.id)
+            answered = select(reports.c.owner, func.count().label("n")).where(mine(reports))
+            if rows:
+                span = reports.c.owner.between(rows[0].id, rows[-1].id)
+                answered = answered.where(span).group_by(reports.c.owner)
+            heard = {row.owner: row.n for row in connection.execute(answered)} if rows else {}
         return [
             {
+                "number": row.id,
                 "owner": row.owner,
                 "name": self._store.storage.open_name(row.label),
                 "state": _state(row, heard.get(row.id, 0)),
@@ -118,19 +131,23 @@ class Records:
             for row in rows
         ]
 
-    def tokens(self) -> list[dict[str, Any]]:
-        """All tokens, by the beginning of their hashes: when each was made and by whom, until when
-        it holds, how it stands.
+    def tokens(self, excerpt: Excerpt = ALL) -> list[dict[str, Any]]:
+        """Tokens, by the beginning of their hashes: when each was made and by whom, until when it
+        holds, how it stands.
         """
-        mine = self._store.mine
-        came = select(owners.c.token, owners.c.owner).where(mine(owners))
-        every = select(tokens).where(mine(tokens)).order_by(tokens.c.made, tokens.c.token)
+        mine, place = self._store.mine, (tokens.c.made, tokens.c.token)
+        counted = select(tokens, func.row_number().over(order_by=place).label("number"))
+        every = counted.where(mine(tokens)).subquery()
         with self._store.snapshot() as connection:
+            rows = excerpt.of(connection, select(every), every.c.number)
+            came = select(owners.c.token, owners.c.owner).where(mine(owners))
+            if excerpt.limit is not None:
+                came = came.where(owners.c.token.in_([row.token for row in rows]))
             used_by = {row.token: row.owner for row in connection.execute(came)}
-            rows = connection.execute(every).all()
         now = time.time()
         return [
             {
+                "number": row.number,
                 "token": row.token[:TOKEN_DIGITS],
                 "made": row.made,
                 "maker": row.maker,
@@ -150,13 +167,23 @@ class Records:
             these = unused & tokens.c.token.startswith(beginning, autoescape=True)
             return connection.execute(delete(tokens).where(these)).rowcount
 
-    def archive(self) -> bool:
-        """Keep of a campaign that has ended its model and its last figures alone, and the log;
-        False: it has not ended, or is archived.
+    def archive(self, *, keep_readers: bool = False) -> bool:
+        """Keep of a campaign that has ended its model and its last figures alone, and the log; with
+        `keep_readers` also hashes of the keys of those who took part, so that they may read what is
+        for members. False: it has not ended, or is archived.
         """
         key = Ed25519PublicKey.from_public_bytes(self._store.standing().key)
         figures = View(self._store, key).status()
-        return self._store.archive(json.dumps({**figures, "voices": []}))
+        with self._store.transaction() as connection:
+            present = self._store.mine(owners) & owners.c.revoked.is_(False)
+            keys = connection.execute(select(owners.c.owner).where(present)).scalars().all()
+            done = self._store.archive(json.dumps({**figures, "voices": []}))
+            if done and keep_readers and keys:
+                names = [reader_name(self._store.id, each) for each in sorted(keys)]
+                rest = {"campaign": self._store.id, "label": "", "held": "", "revoked": False}
+                rows = [{**rest, "owner": name, "token": name} for name in sorted(names)]
+                connection.execute(insert(owners), rows)
+        return done
 
     def describe_owner(self, owner: str) -> dict[str, Any] | None:
         """All that the database holds of an owner, by its public key; None: nothing."""
@@ -217,7 +244,8 @@ class Records:
         return {"deleted": went, "stays": stays}
 
     def _is(self, owner: str) -> ColumnElement[bool]:
-        return self._store.mine(owners) & (owners.c.owner == owner)
+        names = owner, reader_name(self._store.id, owner)
+        return self._store.mine(owners) & owners.c.owner.in_(names)
 
     def _drop_reports(self, connection: Connection, owner_id: int) -> None:
         """Everything that an owner has said."""
@@ -248,6 +276,8 @@ def _token_state(row: Any, now: float) -> str:
 def _state(row: Any, answered: int) -> str:
     if row.owner.startswith(FORGOTTEN):
         return FORGOTTEN
+    if row.owner.startswith(READER):
+        return READER
     if row.revoked:
         return "revoked"
     if answered:
@@ -260,9 +290,21 @@ TOKENS = "/v1/admin/tokens"
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
 _HASH = re.compile(rb"[0-9a-f]{12,64}")
+_NUMBER = re.compile("[0-9]{1,9}")
+LINES, _MOST_LINES = 100, 1000  # of a list in one answer, where nothing else is said, and at most
 _MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
 _GUESSES, _ALL_GUESSES = 10, 200  # of an admin key, that are written down of an address, of all
 _HOUR = 3600.0  # seconds in which so many are
+
+
+def _read_excerpt(request: Request) -> Excerpt | None:
+    """The part of a list that an address asks for; None: it cannot be read."""
+    said = {name: request.query_params.get(name) for name in ("limit", "after", "before")}
+    given = {name: text for name, text in said.items() if text is not None}
+    if not all(_NUMBER.fullmatch(text) for text in given.values()):
+        return None
+    asked = {"limit": LINES} | {name: int(text) for name, text in given.items()}
+    return Excerpt(**asked) if 1 <= asked["limit"] <= _MOST_LINES else None
 
 
 def is_listed_token(text: str) -> bool:
@@ -363,14 +405,28 @@ class AdminRoutes:
 
     async def acts(self, request: Request) -> Response:
         """The log of what administrators did."""
-        return await self._show(request, "acts", lambda: [a.__dict__ for a in self._records.acts()])
+
+        def find(excerpt: Excerpt) -> list[dict[str, Any]]:
+            return [act.__dict__ for act in self._records.acts(excerpt)]
+
+        return await self._show(request, "acts", find)
 
     async def owners(self, request: Request) -> Response:
         """Who has enrolled, and how each stands."""
         return await self._show(request, "owners", self._records.owners)
 
-    async def _show(self, request: Request, what: str, find: Callable[[], object]) -> Response:
-        return await self._act(request, LOOK, lambda body, who: (JSONResponse({what: find()}), ""))
+    async def _show(
+        self, request: Request, what: str, find: Callable[[Excerpt], list[dict[str, Any]]]
+    ) -> Response:
+        """Some lines of a list, as the address says which."""
+        excerpt = _read_excerpt(request)
+
+        def show(body: bytes, who: str) -> tuple[Response, str]:
+            if excerpt is None:
+                return error("malformed", 400), ""
+            return JSONResponse({what: find(excerpt)}), ""
+
+        return await self._act(request, LOOK, show)
 
     async def _act(
         self, request: Request, role: str, work: Callable[[bytes, str], tuple[Response, str]]

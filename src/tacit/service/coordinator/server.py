@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import httpx
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -70,14 +70,14 @@ class Running:
 class Making:
     """What campaigns are made with, beside file, database and key.
 
-    `admin` is the first administrator's key, `administrators` are files of others. `rehearsal` is
-    the seed of one: reproducible, not private. `helper` is where the campaign's helper answers
-    (default: at the address in the file), `noise` the coordinator's own for sums (default: secure,
-    in a rehearsal seeded). `keys` are all that the campaign has had, where its key took the place
-    of others.
+    `admin` is the first administrator's key, or its file, `administrators` are files of others.
+    `rehearsal` is the seed of one: reproducible, not private. `helper` is where the campaign's
+    helper answers (default: at the address in the file), `noise` the coordinator's own for sums
+    (default: secure, in a rehearsal seeded). `keys` are all that the campaign has had, where its
+    key took the place of others.
     """
 
-    admin: str
+    admin: str | Path
     administrators: tuple[Path, ...] = ()
     rehearsal: int | None = None
     helper: httpx.Client | None = None
@@ -161,7 +161,7 @@ def coordinator(
     campaign: Path,
     database: str | Database,
     key: Ed25519PrivateKey,
-    admin: str,
+    admin: str | Path,
     rehearsal: int | None = None,
     **making: Any,
 ) -> Running:
@@ -216,17 +216,33 @@ def _readers_of(file: Path | None) -> Readers:
         return Readers(ADMINISTRATORS, ADMINISTRATORS)
 
 
+class _Failed(NamedTuple):
+    """A file that could not be served: as it was then, why, and until when it is left alone."""
+
+    changed: tuple[int, int]
+    why: str
+    wait: float
+    until: float
+
+    def is_still(self, changed: tuple[int, int]) -> bool:
+        """Whether it is not worth a try yet."""
+        return self.changed == changed and time.monotonic() < self.until
+
+
 class Service:
     """Several campaigns behind one address, on one database, each under its own root.
 
     Every few seconds it looks for files that have come, and for campaigns that were archived: the
     first are begun, of the others page, figures and model stay. A file that cannot be served is
     named in the log, does not keep others from being served, and is tried again when it or what
-    lies beside it changes; a campaign whose file has gone is not served any more, and goes on where
-    it was when the file is back. `keys_of` gives the keys of a campaign by its slug.
+    lies beside it changes, and after a while, longer each time: what it needs may be elsewhere. A
+    campaign whose file has gone is not served any more, and goes on where it was when the file is
+    back. `keys_of` gives the keys of a campaign by its slug.
     """
 
     pause: ClassVar[float] = 5.0  # seconds between looks
+    # seconds until a file that could not be served is tried again, the first time and at most
+    again: ClassVar[tuple[float, float]] = (60.0, 3600.0)
 
     def __init__(
         self,
@@ -243,8 +259,8 @@ class Service:
         self.campaigns: dict[str, Coordinator] = {}
         self._apps: dict[str, Starlette] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        # files that cannot be served, as of when, and what was said of others
-        self._passed_over: dict[str, tuple[int, int]] = {}
+        # files that cannot be served, and what was said of others
+        self._passed_over: dict[str, _Failed] = {}
         self._said: set[str] = set()
         self._lock = threading.Lock()
         self._listed_at, self._listed = -FRESH, list[dict[str, Any]]()
@@ -268,7 +284,8 @@ class Service:
             if slug in self.campaigns or (slug in self._gone and not file.exists()):
                 continue
             changed = file.stat().st_mtime_ns, file.parent.stat().st_mtime_ns
-            if self._passed_over.get(slug) == changed:
+            failed = self._passed_over.get(slug)
+            if failed is not None and failed.is_still(changed):
                 continue
             try:
                 store = Store(self._database, slug)
@@ -276,10 +293,15 @@ class Service:
             except SQLAlchemyError:
                 raise  # of the database, not of the file
             except Exception as problem:  # whatever it is, it is about this one alone
-                self._passed_over[slug] = changed
                 expected = isinstance(problem, (ValueError, StoreError, OSError))
-                why = problem if expected else type(problem).__name__
-                log.warning("campaign %s is not served: %s", slug, why)
+                why = str(problem if expected else type(problem).__name__)
+                if failed is None or failed.why != why:
+                    log.warning("campaign %s is not served: %s", slug, why)
+                same = failed is not None and failed.changed == changed
+                wait = min(2 * failed.wait, self.again[1]) if failed and same else self.again[0]
+                self._passed_over[slug] = _Failed(changed, why, wait, time.monotonic() + wait)
+            else:
+                self._passed_over.pop(slug, None)
         for slug in filter(None, self._database.campaigns().values()):
             store = Store(self._database, slug)
             known = self.campaigns.get(slug) or found.get(slug)
@@ -403,7 +425,9 @@ class Service:
         return self.campaigns[slug].size(f"/{rest}", headers)
 
     def _figures(self) -> dict[str, Figures]:
-        return {slug: each.figures() for slug, each in self.campaigns.items()}
+        """Of every campaign, and, of none, of the database that they share."""
+        every = {slug: each.figures() for slug, each in self.campaigns.items()}
+        return {**every, "": self._database.figures()}
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

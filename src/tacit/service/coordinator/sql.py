@@ -13,14 +13,17 @@ of a unique key.
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     Connection,
+    Select,
     Table,
     TextClause,
     create_engine,
@@ -32,6 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Engine
+from sqlalchemy.pool import QueuePool
 
 from tacit._util.stopping import make_private, use_journal
 from tacit.service.coordinator.tables import StoreError, campaign, owners, reports, storage, tokens
@@ -101,6 +105,17 @@ class Storage:
         connection.execute(insert(storage).values(one=1, mark=self.vault.mark))
 
 
+# nobody waits for ever: for a table that somebody has locked, or a machine that went without a
+# word; whoever sent something is told to come again
+_POSTGRESQL: dict[str, Any] = {
+    "prepare_threshold": None,
+    "connect_timeout": 10,
+    "tcp_user_timeout": 20_000,
+    "keepalives_idle": 20,
+}
+_LOCKED = "SET LOCAL lock_timeout = '20s'"  # with each transaction: poolers take no settings
+
+
 def open_engine(url: str, kept: Storage | None = None) -> Engine:
     """An engine for `sqlite:///file` or `postgresql://...`; SQLite is made durable and begins
     with its write lock. Its connections know how things are `kept`.
@@ -113,13 +128,13 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
         )
     if url.startswith("postgresql://"):
         url = "postgresql+psycopg://" + url.removeprefix("postgresql://")
-    prepare_nothing = {"prepare_threshold": None} if url.startswith("postgresql") else {}
+    given = _POSTGRESQL if url.startswith("postgresql") else {}
     engine = create_engine(
         url,
         pool_pre_ping=True,
         hide_parameters=True,
         execution_options={"storage": kept or Storage()},
-        connect_args=prepare_nothing,
+        connect_args=given,
     )
     if engine.dialect.name == "sqlite":
         make_private(Path(engine.url.database or ""))
@@ -134,6 +149,12 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
         def begin(connection: Connection) -> None:
             reading = connection.get_execution_options().get("reading", False)
             connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+    else:
+
+        @event.listens_for(engine, "begin")
+        def limit_waits(connection: Connection) -> None:
+            connection.exec_driver_sql(_LOCKED)
 
     return engine
 
@@ -202,6 +223,18 @@ class Database:
         with self._change:
             self._change.wait_for(lambda: not self._uses, _LAST_WORDS)
         self._engine.dispose()
+
+    def figures(self) -> dict[tuple[str, str, str], dict[str, float]]:
+        """How it fares, for operators: how long a look takes, and connections of this process."""
+        began = time.perf_counter()
+        self.campaigns()
+        look = "tacit_database_seconds", "", "Seconds that a look at the database takes."
+        open_ = "tacit_database_connections", "state", "Connections of the worker that answers."
+        pool = self._engine.pool
+        counts = {"busy": 0.0, "idle": 0.0}
+        if isinstance(pool, QueuePool):
+            counts = {"busy": float(pool.checkedout()), "idle": float(pool.checkedin())}
+        return {look: {"": time.perf_counter() - began}, open_: counts}
 
     def campaigns(self) -> dict[int, str]:
         """The slugs of its campaigns by number, in the order they came."""
@@ -431,3 +464,30 @@ def invite(connection: Connection, campaign: int, question: int, owner_ids: Sequ
 def _list(kind: str, values: Sequence[int] | Sequence[str]) -> str:
     """Numbers, or words without commas, in one text."""
     return ",".join(map(str, values)) if kind == "postgresql" else json.dumps(list(values))
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Which lines of a list, by their numbers: those after one, or before one; at most `limit`, of
+    which the last where it is not said after which.
+    """
+
+    limit: int | None = None
+    after: int | None = None
+    before: int | None = None
+
+    def of(
+        self, connection: Connection, lines: Select[Any], number: ColumnElement[int]
+    ) -> list[Any]:
+        """These rows, in their order."""
+        if self.after is not None:
+            lines = lines.where(number > self.after)
+        if self.before is not None:
+            lines = lines.where(number < self.before)
+        are_last = self.limit is not None and self.after is None
+        ordered = lines.order_by(number.desc() if are_last else number).limit(self.limit)
+        rows = list(connection.execute(ordered).all())
+        return rows[::-1] if are_last else rows
+
+
+ALL = Excerpt()

@@ -76,8 +76,11 @@ def prepare(database: Database) -> None:
 
 
 def _lock(connection: Connection) -> None:
-    """Until the end of the transaction no other worker begins anything."""
+    """Until the end of the transaction no other worker begins anything; however long tables take
+    that are brought to this release, others wait.
+    """
     if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
         # the number is "tacit" in hexadecimal digits
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(7461636974)")
 
@@ -124,6 +127,10 @@ class Store:
     def snapshot(self) -> AbstractContextManager[Connection]:
         """One transaction that only reads: in SQLite it waits for no writer."""
         return self._database.snapshot()
+
+    def database_figures(self) -> dict[tuple[str, str, str], dict[str, float]]:
+        """How the database fares, for operators."""
+        return self._database.figures()
 
     def close(self) -> None:
         self._database.close()
@@ -294,20 +301,20 @@ class Store:
 
     def rekey(self, owner: str, new: str) -> bool:
         """Have an owner go by another key, with all that it was asked and said; whether it goes by
-        that one now, also when it was done before.
+        that one now, also when it was done before. A key that was revoked is nobody's any more.
         """
         with self.transaction() as connection:
-            live = self.mine(owners) & owners.c.revoked.is_(False)
-            known = select(owners.c.owner).where(owners.c.owner.in_((owner, new)), live)
-            found = set(connection.execute(known).scalars())
-            if found == {owner}:
+            mine = self.mine(owners) & owners.c.owner.in_((owner, new))
+            known = connection.execute(select(owners.c.owner, owners.c.revoked).where(mine)).all()
+            if {each.owner for each in known} == {owner} and not known[0].revoked:
                 rename(connection, self.id, owner, new)
-            return found in ({owner}, {new})
+            return len(known) == 1 and not known[0].revoked
 
     def is_member(self, owner: str) -> bool:
-        """Whether this owner has enrolled and was not revoked."""
+        """Whether it has enrolled and was not revoked, or may still read an archive."""
         with self.snapshot() as connection:
-            live = select(owners.c.id).where(owners.c.owner == owner, self._is_present())
+            names = owner, tables.reader_name(self.id, owner)
+            live = select(owners.c.id).where(owners.c.owner.in_(names), self._is_present())
             return connection.execute(live).first() is not None
 
     def owner_counts(self) -> dict[str, int]:

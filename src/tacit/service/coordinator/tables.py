@@ -14,6 +14,7 @@ the tables as they were.
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ ENDING = "ending"  # an administrator has ended it: its model is still to be pub
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
 COUNTED = "counted"
 FORGOTTEN = "forgotten"  # what a key begins with that was deleted
+READER = "reader"  # and one of which a hash is left, after the campaign was archived
+
+
+def reader_name(campaign: int, owner: str) -> str:
+    """What is kept of the key of an owner that may still read what an archived campaign left to
+    those who took part.
+    """
+    return f"{READER} {sha256(f'tacit reader {campaign} {owner}'.encode()).hexdigest()}"
 
 
 class StoreError(RuntimeError):

@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.learners.owners.sum_query import SealedQuery
-from tacit.learners.query import Invitation, digest_of, pack, report_size
+from tacit.learners.query import pack, report_size
 from tacit.mechanisms.streams import rational, secure
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.policy import Policy, figures, owners, round_up
@@ -53,10 +53,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
     query = template.forms[0].example
     policy = joining.policy
     level = policy.level(query.epsilons, rational(0))
-    barred = policy.refuse_columns(template.columns, template.label)
-    objection = barred or policy.objection(
-        Invitation(terms.name, 1, 0, digest_of(terms.schema), query)
-    )
+    objection = template.refusal(policy)
     told = joining.enrolment_facts(terms)
     sealed = isinstance(query, SealedQuery)
     from_whom = "either of two servers, but not from both" if sealed else "everybody but you"

@@ -124,11 +124,18 @@ class Joining:
         )
         return greeted, self._members(greeted, link)
 
+    @property
+    def _policy(self) -> Policy:
+        """What is gone by: the helper of a rehearsal is its own."""
+        if self.rehearsal is None:
+            return self.policy
+        return replace(self.policy, helper=REHEARSAL_HELPER.hex())
+
     def _consent(self, template: Template, ledger: Ledger, names: Sequence[str], key: str) -> None:
         """Refuse a campaign that the policy bars, or that what is left of a budget does not pay
         for: the owner's own decision, made before anything is sent.
         """
-        barred = self.policy.refuse_columns(template.columns, template.label)
+        barred = template.refusal(self._policy)
         if barred:
             raise ValueError(f"{barred}: nothing was sent")
         cost = template.cost(self.policy)

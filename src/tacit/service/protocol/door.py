@@ -1,13 +1,13 @@
 """Connections, before there is a request: how many, from whom, for how long.
 
 Whoever connects is a stranger. A connection by which a member's signed request came is proven, and
-is never asked to make room. Of strangers' connections an address has so many, and so many new ones
-a second; when there are more, the oldest go. Handshakes, which cost most, are begun so many a
-second: one from where members have come before, one from elsewhere, each in turn by address; and
-some more that are for members' places alone. So however many addresses strangers have, members' new
-connections wait for each other's, if at all. A handshake,
-the head of a request, and the reading of an answer have deadlines; a head has a size. So strangers
-can only push each other out.
+is never asked to make room, but for another of the same member, which has so many at most. Of
+strangers' connections an address has so many, and so many new ones a second; when there are more,
+the oldest go. Handshakes, which cost most, are begun so many a second: one from where members have
+come before, one from elsewhere, each in turn by address; and some more that are for members' places
+alone. So however many addresses strangers have, members' new connections wait for each other's, if
+at all. A handshake, the head of a request, and the reading of an answer have deadlines; a head has
+a size. So strangers can only push each other out.
 
 Claim: a stranger's connection costs at most a handshake, a head, and what the guard admits of a
 body, and ends when one of the deadlines does. Edge: a member that has just connected is a stranger
@@ -22,9 +22,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from socket import SHUT_RDWR, socket
 from typing import Protocol
+
+from tacit._util.checks import bad
 
 VISITOR = "tacit.visitor"  # in the scope of a request: the connection it came by
 _AT_ONCE = 32  # connections let in before others have their turn
@@ -39,18 +41,20 @@ class ConnectionLimits:
     """What connections may take.
 
     most : open at once.  strangers : of these, unproven.  per_address : of those, from one address.
+    per_member : proven by one key; a gateway's many owners share connections, and each proves few.
     burst, per_second : new ones from one address, at once and on and on.
     handshakes : begun in a second, of all addresses in turn; as many at once.
     members_handshakes : the same, besides, from where members have come before.
     handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
     beginning).  head_bytes : of a head.  reading : seconds for an answer to be taken.
-    proxies : addresses that stand for many, whose connections are limited by `most` alone, and may
-    be made before there is a request.
+    proxies : addresses or networks that stand for many, whose connections are limited by `most`
+    alone, and may be made before there is a request.
     """
 
     most: int = 16_384
     strangers: int = 1024
     per_address: int = 128
+    per_member: int = 32
     burst: float = 512.0
     per_second: float = 100.0
     handshakes: float = 100.0
@@ -81,14 +85,16 @@ class Visitor:
         self.room: WaitingRoom | None = None  # where it waits
         self.protocol: Deadlines | None = None  # None: waits, or is shaking hands
         self.is_proven = self.is_proxy = False
+        self.member = b""  # whose signature proved it
         self._door = door
 
-    def prove(self) -> None:
+    def prove(self, member: bytes = b"") -> None:
         """A member has signed what came by this connection."""
         if not self.is_proven:
-            self.is_proven = True
+            self.is_proven, self.member = True, member
             self._door.trust(self)
             self._door.know(self.address)
+            self._door.count(self)
 
     def retire(self) -> None:
         """The connection is closed: what it held is free now, before garbage is looked for."""
@@ -135,15 +141,49 @@ class Allowances:
         return there
 
 
+_FORMS = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")  # of IPv4, as IPv6 writes it
+_LONGEST_NAME = 64  # characters of what stands where an address should
+
+
+def plain_host(host: str) -> str:
+    """An address as it is written where it belongs: one of IPv4 that came by IPv6, which is how
+    both arrive at one socket, is one of IPv4.
+
+    >>> plain_host("::ffff:192.0.2.7"), plain_host("64:ff9b::c000:207"), plain_host("2001:db8::1")
+    ('192.0.2.7', '192.0.2.7', '2001:db8::1')
+    """
+    if ":" not in host:
+        return host[:_LONGEST_NAME]
+    try:
+        address = IPv6Address(host.partition("%")[0])
+    except ValueError:  # whatever a proxy says
+        return host[:_LONGEST_NAME]
+    if any(address in form for form in _FORMS):
+        return str(IPv4Address(address.packed[-4:]))
+    return str(address)
+
+
 def network_of(host: str) -> str:
     """What counts as one address: of the long ones the half that a site is given.
 
-    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6")
-    ('192.0.2.7', '2001:db8:1:2::/64')
+    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("::ffff:192.0.2.7")
+    ('192.0.2.7', '2001:db8:1:2::/64', '192.0.2.7')
     """
-    if ":" not in host:
-        return host
-    return str(IPv6Network((IPv6Address(host.partition("%")[0]), 64), strict=False))
+    plain = plain_host(host)
+    if ":" not in plain:
+        return plain
+    with suppress(ValueError):
+        return str(IPv6Network((IPv6Address(plain), 64), strict=False))
+    return plain
+
+
+def check_proxy(text: str) -> str:
+    """The address, or the network, of a proxy; ValueError: it is none."""
+    try:
+        ip_network(text)
+    except ValueError:
+        raise bad("trusted proxy", "an address or a network (10.0.0.0/8)", text) from None
+    return text
 
 
 class WaitingRoom:
@@ -194,11 +234,13 @@ class Door:
         self._visitors: set[Visitor] = set()
         self._strangers: OrderedDict[Visitor, None] = OrderedDict()  # the oldest first
         self._of_address: dict[str, OrderedDict[Visitor, None]] = {}
+        self._of_member: dict[bytes, OrderedDict[Visitor, None]] = {}  # proven ones, by key
         # those that wait to be greeted, from where members have come and from elsewhere
         self._near, self._far = WaitingRoom(), WaitingRoom()
         self._are_near_next = True
         self._members_came_from: OrderedDict[str, None] = OrderedDict()  # the last one last
         self._newcomers = Allowances(limits.burst, limits.per_second)
+        self._proxies = [ip_network(each) for each in limits.proxies]
         self._handshakes = Allowances(limits.handshakes, limits.handshakes)
         self._reserved = Allowances(limits.members_handshakes, limits.members_handshakes)
         self._greeting: set[asyncio.Task[None]] = set()
@@ -241,9 +283,22 @@ class Door:
         if len(self._members_came_from) > _NAMES:
             self._members_came_from.popitem(last=False)
 
+    def count(self, visitor: Visitor) -> None:
+        """One more of a member, on a connection of its own; of many the oldest goes."""
+        if not visitor.member or visitor.is_proxy:
+            return
+        mine = self._of_member.setdefault(visitor.member, OrderedDict())
+        if len(mine) >= self._limits.per_member:
+            self._push_out(mine)
+        self._of_member.setdefault(visitor.member, mine)[visitor] = None
+
     def forget(self, visitor: Visitor) -> None:
         self.trust(visitor)
         self._visitors.discard(visitor)
+        mine = self._of_member.get(visitor.member, OrderedDict())
+        mine.pop(visitor, None)
+        if not mine:
+            self._of_member.pop(visitor.member, None)
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
@@ -259,7 +314,7 @@ class Door:
             connection.setblocking(False)
             address = network_of(host)
             visitor = Visitor(address, connection, self)
-            visitor.is_proxy = host in self._limits.proxies
+            visitor.is_proxy = self._is_proxy(host)
             if not self._has_room(visitor):
                 connection.close()
                 continue
@@ -272,6 +327,12 @@ class Door:
             room = self._near if address in self._members_came_from else self._far
             room.add(visitor)
             self._greet_next()
+
+    def _is_proxy(self, host: str) -> bool:
+        """Whether it was named as one."""
+        return bool(self._proxies) and any(
+            ip_address(plain_host(host)) in each for each in self._proxies
+        )
 
     def _begin(self, visitor: Visitor) -> None:
         task = self._loop.create_task(self._greet(visitor))

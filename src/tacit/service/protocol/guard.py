@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.service.protocol.door import VISITOR, Allowances, network_of
-from tacit.service.protocol.handshake import SIGNATURE
+from tacit.service.protocol.handshake import OWNER, SIGNATURE
 from tacit.service.protocol.web import DATA_HEADERS, HEADERS, Reply
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,8 @@ _NAMES = frozenset(name for name, _ in _PAGE)
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 _KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
 _REFUSED = 400  # statuses from here on
-_SIGNATURE = SIGNATURE.encode()
+_PIECE = 1 << 16  # bytes of an answer that are written at once
+_SIGNATURE, _MEMBER, _OURS = SIGNATURE.encode(), OWNER.encode(), b"x-tacit-"
 Observe = Callable[[str, int, float, str], None]
 Sizes = Callable[[str, Mapping[bytes, bytes]], int | None]
 
@@ -140,6 +141,8 @@ class Guard:
         that is put off hears of members' requests alone.
         """
         headers = dict(scope["headers"])
+        if len(headers) < len(scope["headers"]) and _is_ambiguous(scope["headers"]):
+            raise RequestError("malformed", 400)
         size = self._sizes(scope["path"], headers)
         body = await self._body(headers, receive, self._limits.body if size is None else size)
         direct = self._direct.get((scope["method"], scope["path"]))
@@ -151,7 +154,7 @@ class Guard:
             if put_off and reply.start["status"] in _CHARGED:
                 raise RequestError("too many", 429)
             if reply.start["status"] in _KNOWN:
-                prove(scope)
+                prove(scope, headers.get(_MEMBER, b""))
             await out.send_reply(reply)
 
     async def _body(
@@ -210,7 +213,7 @@ class _Outgoing:
             self._begin(message["status"])
             own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
             message["headers"] = [*own, *(_PAGE if _is_page(own) else _DATA), self._name]
-        await self._send(message)
+        await self._pass_on(message)
 
     async def send_reply(self, reply: Reply) -> None:
         """Send what has its headers."""
@@ -219,7 +222,21 @@ class _Outgoing:
         if self.status >= _REFUSED:  # which is logged by that name
             start = {**start, "headers": [*start["headers"], self._name]}
         await self._send(start)
-        await self._send(reply.rest)
+        await self._pass_on(reply.rest)
+
+    async def _pass_on(self, message: Message) -> None:
+        """Send a message, much of it piece by piece, as it is taken: who does not listen has a few
+        pieces wait, not a model.
+        """
+        body = message.get("body", b"")
+        if len(body) <= _PIECE:
+            await self._send(message)
+            return
+        more = message.get("more_body", False)
+        for at in range(0, len(body), _PIECE):
+            is_last = at + _PIECE >= len(body)
+            piece = body[at : at + _PIECE]
+            await self._send({**message, "body": piece, "more_body": more or not is_last})
 
     def _begin(self, status: int) -> None:
         self.status = status
@@ -232,11 +249,13 @@ async def leave_to_guard(request: Request, problem: Exception) -> NoReturn:
     raise problem
 
 
-def prove(scope: Scope) -> None:
-    """A member has signed this request: the connection it came by need not make room."""
+def prove(scope: Scope, member: bytes = b"") -> None:
+    """A member, by its key, has signed this request: the connection it came by need not make room
+    for others.
+    """
     visitor = scope.get(VISITOR)
     if visitor is not None:
-        visitor.prove()
+        visitor.prove(member.lower())
 
 
 def _is_proven(scope: Scope) -> bool:
@@ -252,6 +271,12 @@ def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
     """Whether an answer is shown, or loaded by what is shown; not data for programs."""
     kind = next((value for name, value in headers if name == b"content-type"), b"")
     return not kind.startswith((b"application/json", b"application/octet-stream"))
+
+
+def _is_ambiguous(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether a header of ours comes twice: who asks would depend on who reads it."""
+    ours = [name for name, _ in headers if name.startswith(_OURS)]
+    return len(set(ours)) < len(ours)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

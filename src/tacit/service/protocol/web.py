@@ -18,7 +18,7 @@ from starlette.routing import Route
 from starlette.types import Message
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor
+from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor, plain_host
 
 POLICY = {
     "default-src": "'none'",
@@ -104,6 +104,7 @@ def _route(path: str, data: bytes, kind: str) -> Route:
 
 _PIECE, _PIECES = 1 << 10, 256  # so many bytes in a piece, but for so many pieces
 _MUCH = 1 << 14  # bytes of a body
+_AHEAD = 8  # requests that are sent before those before them were answered: owners send none
 _WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
 
 
@@ -115,6 +116,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base
         super().connection_made(transport)
+        if self.client is not None:
+            self.client = plain_host(self.client[0]), self.client[1]
         self.visitor.protocol = self
         self._is_refused = False
         self._head_since: float | None = None if self.visitor.is_proxy else self.loop.time()
@@ -166,6 +169,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._is_in_head, self._head_since = False, None
+        if len(self.pipeline) >= _AHEAD:
+            raise ValueError("too many requests wait for their answers")  # ends the parser
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

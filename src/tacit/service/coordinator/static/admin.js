@@ -22,22 +22,55 @@ function cell(kind, name, value) {
   return made;
 }
 
+const LINES = 50; // of a list at once
+
+function add(rows, body) {
+  for (const row of [...rows].reverse()) {
+    const line = body.insertRow();
+    for (const name of Object.keys(row)) line.append(cell("td", name, row[name]));
+  }
+}
+
 function table(rows) {
   const made = document.createElement("table");
-  const names = Object.keys(rows[0] ?? {});
   const head = made.createTHead().insertRow();
-  for (const name of names) head.append(cell("th", "", name));
-  const body = made.createTBody();
-  for (const row of rows) {
-    const line = body.insertRow();
-    for (const name of names) line.append(cell("td", name, row[name]));
-  }
+  for (const name of Object.keys(rows[0] ?? {})) head.append(cell("th", "", name));
+  add(rows, made.createTBody());
   return made;
 }
 
-function ask(key, button) {
+// The latest lines come first; more of them are asked for with the key that is in the field then.
+function show(list, rows) {
+  const made = table(rows);
+  const more = document.createElement("button");
+  let first = rows[0]?.number;
+  more.type = "button";
+  more.className = "second";
+  more.textContent = "Earlier";
+  more.hidden = rows.length < LINES;
+  more.addEventListener("click", async () => {
+    const answer = await ask(form.elements.key.value, { name: "show", value: list }, `&before=${first}`);
+    if (!answer.ok) {
+      told.textContent = TOLD[answer.status] ?? "It did not work.";
+      return;
+    }
+    const found = (await answer.json())[list];
+    add(found, made.tBodies[0]);
+    first = found[0]?.number ?? first;
+    more.hidden = found.length < LINES;
+    told.textContent = `${made.tBodies[0].rows.length} lines, the latest first.`;
+  });
+  const line = document.createElement("p");
+  line.className = "buttons";
+  line.append(more);
+  shown.replaceChildren(made, line);
+  shown.hidden = rows.length === 0;
+  told.textContent = rows.length ? `${rows.length} lines, the latest first.` : "There are none.";
+}
+
+function ask(key, button, which = "") {
   const headers = { "x-tacit-admin": key, "content-type": "text/plain" };
-  if (button.name === "show") return fetch(`${form.dataset.root}/v1/admin/${button.value}`, { headers });
+  if (button.name === "show") return fetch(`${form.dataset.root}/v1/admin/${button.value}?limit=${LINES}${which}`, { headers });
   return fetch(`${form.dataset.root}/v1/admin/state`, { method: "POST", headers, body: button.value });
 }
 
@@ -52,10 +85,7 @@ form.addEventListener("submit", async (event) => {
     const answer = await ask(key.value, button);
     told.textContent = TOLD[answer.status] ?? "It did not work; nothing was changed.";
     if (answer.ok && button.name === "show") {
-      const rows = (await answer.json())[button.value];
-      told.textContent = rows.length ? `${rows.length} lines.` : "There are none.";
-      shown.replaceChildren(table(rows));
-      shown.hidden = rows.length === 0;
+      show(button.value, (await answer.json())[button.value]);
     } else if (answer.ok) key.value = "";
     else key.select();
   } catch {
