@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tacit._util.checks import bad, whole
+from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
@@ -239,8 +240,9 @@ class Template:
         barred = policy.refuse_columns(self.columns, self.label)
         for query in (form.example for form in self._needed):
             asked = Invitation(self.campaign, 1, 0, self.schema, query)
-            terms = getattr(query, "terms", None)
-            known = () if terms is None or policy.helper is None else (terms.helper,)
+            known: tuple[bytes, ...] = ()
+            if isinstance(query, SealedQuery) and policy.helper is not None:
+                known = (query.terms.helper,)
             said = policy.objection(asked, known)
             barred = barred or (said and f"{said} (everybody is asked for {query.what})")
         return barred

@@ -8,6 +8,7 @@ from anyio.from_thread import start_blocking_portal
 from benchmarks.loopback import serve
 
 from tacit.estimators.persistence import open_model
+from tacit.service.coordinator.records import Act, Records
 from tacit.service.coordinator.status import Progress
 from tacit.service.device.client import Link
 from tacit.service.device.join import join
@@ -79,8 +80,12 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             owners.result(timeout=300)
             page.get_by_text("there is nothing left to steer").wait_for()
             assert page.get_by_role("button", name="Begin or go on").is_hidden()
+            for number in range(60):
+                Records(service.store).note(Act("ada", "state", str(number), "", "200"))
             page.get_by_label("Admin key").fill(ADMIN)
             page.get_by_role("button", name="Log").click()  # an administrator may still look
+            page.get_by_text("50 lines, the latest first.").wait_for()
+            page.get_by_role("button", name="Earlier").click()
             page.get_by_role("cell", name="refused").first.wait_for()
             for scheme, width in (("light", 390), ("dark", 390), ("dark", 1280), ("light", 1280)):
                 page.emulate_media(color_scheme=scheme)

@@ -23,18 +23,23 @@ function cell(kind, name, value) {
 }
 
 const LINES = 50; // of a list at once
+const FIRST = ["number", "at"]; // columns
+
+function columns(row) {
+  return [...FIRST.filter((name) => name in row), ...Object.keys(row).filter((name) => !FIRST.includes(name))];
+}
 
 function add(rows, body) {
   for (const row of [...rows].reverse()) {
     const line = body.insertRow();
-    for (const name of Object.keys(row)) line.append(cell("td", name, row[name]));
+    for (const name of columns(row)) line.append(cell("td", name, row[name]));
   }
 }
 
 function table(rows) {
   const made = document.createElement("table");
   const head = made.createTHead().insertRow();
-  for (const name of Object.keys(rows[0] ?? {})) head.append(cell("th", "", name));
+  for (const name of columns(rows[0] ?? {})) head.append(cell("th", "", name));
   add(rows, made.createTBody());
   return made;
 }
