@@ -109,7 +109,7 @@ def revoke(
     Example:
         tacit admin revoke OWNER --database sqlite:///running.db
     """
-    with acting(database, campaign) as (records, store):
+    with open_records(database, campaign) as (records, store):
         if not store.revoke(owner):
             raise ValueError(f"nothing is known of owner {owner!r}: see tacit admin owners")
         records.note_command("revoke", owner)
@@ -331,7 +331,7 @@ def resume(database: Database = HERE, campaign: Which = "", *, screen: Screen) -
 
 
 def _steer(database: str, campaign: str, what: str, screen: Screen) -> None:
-    with acting(database, campaign) as (records, store):
+    with open_records(database, campaign) as (records, store):
         done = store.pause() if what == "pause" else store.go_on() or store.begin()
         name, state = store.standing().name, store.standing().state
         if not done:
