@@ -127,7 +127,7 @@ def main() -> None:
     found = list[CentralRun]()
     for run in range(given.runs):
         for task in given.task or TASKS:
-            for size in given.public or [200]:
+            for size in given.public or [200, 1000]:
                 found.append(run_task(task, size, given.epsilon, run, given.rivals))
                 print(json.dumps(asdict(found[-1])), flush=True)
     print("\n".join(table_of_means(found)))

@@ -45,6 +45,7 @@ class SitesRun:
     public_only: float
     accuracy: float
     foreseen: float | None
+    collect: bool | None
     ended: str
     seconds: float
 
@@ -63,7 +64,15 @@ def run_sites(
     for number in [4] if own_sites is not None else sites:
         names = np.arange(len(y)) % number if own_sites is None else own_sites[some]
         for epsilon in epsilons:
-            foreseen = plan(*public, owners=len(y), epsilon=epsilon, trust=HOW)
+            each = -(-len(y) // number)
+            foreseen = plan(
+                *public,
+                owners=number,
+                rows_per_owner=each,
+                epsilon=epsilon,
+                trust=HOW,
+                unit="record",
+            )
             for trust in TRUSTS:
                 began = time.monotonic()
                 model = SiteEnsemble(epsilon=epsilon, trust=trust, random_state=run)
@@ -79,6 +88,7 @@ def run_sites(
                     public_only=_percent(alone, split.y_test),
                     accuracy=_percent(model.predict(split.X_test), split.y_test),
                     foreseen=round(100 * foreseen.rise, 2) if trust == HOW else None,
+                    collect=foreseen.collect if trust == HOW else None,
                     ended=model.ended_,
                     seconds=round(time.monotonic() - began, 1),
                 )

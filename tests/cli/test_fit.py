@@ -396,8 +396,11 @@ def test_sites_and_peers_have_a_plan(folder):
         assert result.exit_code == 3, result.output
         said = " ".join(result.output.split())
         assert f"Do not collect: 3 {many} with 9 records each at epsilon 0.1" in said
-    wrong = run(app, [*few, "sites", "--trust", "nobody"])
-    assert "--trust does not go with --method sites" in str(wrong.exception)
+    wrong = run(app, [*few, "peers", "--trust", "nobody"])
+    assert "--trust does not go with --method peers" in str(wrong.exception)
+    result = run(app, [*few, "sites", "--trust", "two servers"])
+    assert result.exit_code == 3, result.output
+    assert "Do not collect: 27 records of sites at epsilon 0.1" in " ".join(result.output.split())
 
 
 def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):

@@ -8,6 +8,7 @@ from sklearn.datasets import make_classification
 
 from tacit import PrivateBoosting, PrivateClassifier, SiteEnsemble, load
 from tacit.algorithms import wide_start
+from tacit.estimators.planning import plan
 
 
 @pytest.fixture(autouse=True)
@@ -125,15 +126,15 @@ def test_sites_add_up_over_their_records(tmp_path):
     promise = summed.guarantee_
     assert (promise.unit, promise.trust, promise.epsilon) == ("record", "two servers", (1.0, 1.0))
     assert promise.delta == 1e-6
-    assert "replaced" in promise.adjacency
-    assert "not proven" in promise.influence
+    assert promise.adjacency == "one record of a site replaced, added or removed"
+    assert "proven to be that of at most 3000 records: one site, true or not" in promise.influence
     summed.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert (again.predict_proba(test[0]) == summed.predict_proba(test[0])).all()
     assert (summed.predict(test[0]) == (summed.decision_function(test[0]) > 0)).all()
 
 
-def test_how_records_are_split_over_sites_changes_no_sum():
+def test_how_records_are_split_over_sites_changes_sums_by_rounding_alone():
     public, (X, y, names), test = records()
     models = [
         SiteEnsemble(epsilon=1.0, trust="two servers", random_state=1).fit(
@@ -141,7 +142,26 @@ def test_how_records_are_split_over_sites_changes_no_sum():
         )
         for each in (names, np.arange(3000) // 100)
     ]
-    assert (models[0].decision_function(test[0]) == models[1].decision_function(test[0])).all()
+    counts = [[row["owners"] for row in model.report_] for model in models]
+    assert counts[0] == counts[1]
+    assert all(abs(count - 3000) < 120 for count in counts[0])  # four deviations
+    said = [model.decision_function(test[0]) for model in models]
+    assert np.corrcoef(said)[0, 1] > 0.99
+
+
+def test_records_are_asked_only_for_a_rise_beyond_its_deviation():
+    """As few as those of four hospitals promise little; many, much."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 8))
+    y = (X[:, :2].sum(axis=1) - X[:, 2] + 1.5 * rng.normal(size=60) > 0).astype(int)
+    asked = {"owners": 4, "epsilon": 1.0, "trust": "two servers", "unit": "record"}
+    few, many = (plan(X, y, rows_per_owner=records, **asked) for records in (146, 20_000))
+    assert (few.collect, many.collect) == (False, True)
+    assert few.rise > 0.001
+    assert "less than it differs by between models that your rows allow" in str(few)
+    assert "Collect: 80,000 records of sites" in str(many)
+    with pytest.raises(ValueError, match="unit must be 'owner' but with trust='two servers'"):
+        plan(X, y, owners=4, epsilon=1.0, unit="record")
 
 
 def test_too_few_records_ask_nobody():

@@ -25,7 +25,7 @@ from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.logistic import Logistic
 from tacit.learners.owners.stump import Stump
 from tacit.learners.owners.sum_query import SharesQuery
-from tacit.sums.vector_terms import VectorTerms
+from tacit.sums.vector_terms import RecordTerms, VectorTerms
 
 ROWS = 3000
 
@@ -43,10 +43,11 @@ def asked(learner):
     return ShareQuery(1, 1, None, learner, Facts(DIM, 2), FIRST_ROUND, terms)
 
 
-def summed(learner, epsilon, delta):
-    """A sum of shares of two servers."""
+def summed(learner, epsilon, delta, records=0):
+    """A sum of shares of two servers, or over the records of sites."""
     plain = share_query(learner, "privunit", (1.0,), LATER_ROUND)
     law = VectorTerms.of(learner.space(plain.facts), epsilon, delta)
+    law = RecordTerms.at_sites(law, records) if records else law
     return SharesQuery.of(replace(plain, terms=law), 1, (COORDINATOR, HELPER))
 
 
@@ -61,6 +62,7 @@ QUERIES = {
     "sum of stumps": summed(Stump(9), 0.5, 1e-6),
     "sum of centroids, Laplace": summed(Centroid(), 0.5, 0.0),
     "sum of 496 products": summed(mapped(Products, 30), 0.5, 1e-6),
+    "sum over records of 496 products": summed(mapped(Products, 30), 0.5, 1e-6, 5000),
     **{f"{query.what} {query.how}": query for query in record_queries((0.5, 4.0))},
 }
 

@@ -14,7 +14,6 @@ from tacit.sums.prio3.bounded import bounded_vector
 from tacit.sums.vector_terms import (
     VectorTerms,
     coordinate_variance,
-    draw_server_noise,
     mean_of,
     round_shares,
     server_tape,
@@ -105,7 +104,7 @@ def test_a_mean_is_unbiased_with_the_error_it_states(delta):
     shares *= 0.5 / np.linalg.norm(shares, axis=1, keepdims=True)
     total = round_shares(shares, terms, seeded(5)).sum(axis=0)
     for server in "ab":
-        total = total + draw_server_noise(terms, server_tape(noise, 1, 1, server))
+        total = total + terms.draw_noise(server_tape(noise, 1, 1, server))
     mean, stderr = mean_of(total, n, terms)
     assert (stderr == np.sqrt(coordinate_variance(terms, n))).all()
     ratio = float((((mean - shares.mean(axis=0)) / stderr) ** 2).mean())

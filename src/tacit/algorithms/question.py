@@ -23,7 +23,7 @@ from tacit.learners.owners.gradient import longest_residuals
 from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.sums import HOW, NOBODY, TRUSTS
-from tacit.sums.vector_terms import VectorTerms, coordinate_variance
+from tacit.sums.vector_terms import RecordTerms, VectorTerms, coordinate_variance
 
 DELTA = 1e-6  # unless another is asked for
 
@@ -43,6 +43,9 @@ class Population:
     What two servers add up costs (epsilon, delta) in all rounds together; everybody is asked in
     every round. (Noise of a Gaussian then has the variance `rounds` / owners^2, where asking others
     each time has rounds^2 / owners^2; Laplace noise has the latter either way.)
+
+    Records of sites are owners here; then `site_records` is how many one site adds up at most, and
+    `site_minimum` how many sites a sum needs.
     """
 
     owners: int
@@ -50,6 +53,8 @@ class Population:
     rows: int = 1
     trust: str = NOBODY
     delta: float = DELTA
+    site_records: int = 0
+    site_minimum: int = 1
     summed: bool = field(init=False, repr=False)  # whether two servers add up shares
 
     def __post_init__(self) -> None:
@@ -67,10 +72,16 @@ class Population:
 
     def mean_variance(self, space: Space, rounds: int) -> float:
         """Of a coordinate of everybody's mean share in one of `rounds` sums."""
-        return coordinate_variance(self.sum_terms(space, rounds), self.owners)
+        return coordinate_variance(self._terms_of_one(space, rounds), self.owners)
 
     def sum_terms(self, space: Space, rounds: int) -> VectorTerms:
         """On what terms everybody's shares are added up in each of `rounds` rounds."""
+        each = self._terms_of_one(space, rounds)
+        if not self.site_records:
+            return each
+        return RecordTerms.at_sites(each, self.site_records, self.site_minimum)
+
+    def _terms_of_one(self, space: Space, rounds: int) -> VectorTerms:
         return VectorTerms.of(space, self.epsilon, self.delta, answers=rounds)
 
     def terms(

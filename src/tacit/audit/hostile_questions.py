@@ -39,7 +39,7 @@ from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.registry import PRIVATE_NAMES
 from tacit.sums.halves import SumTerms, TallyLaw
-from tacit.sums.vector_terms import VectorTerms
+from tacit.sums.vector_terms import RecordTerms, VectorTerms
 
 EPSILON = 0.01
 DELTA = 1e-6  # of sums that have one
@@ -218,6 +218,8 @@ def _shares_sum(draft: Draft, rng: Generator, steps: int) -> Query:
     if draft.odd:
         radius, step = draft.mix(np.array([law.radius, law.step]), rng).tolist()
         law = replace(law, radius=radius, step=step, bits=int(rng.integers(2, 7)))
+    if rng.random() < 0.3:
+        law = RecordTerms.at_sites(law, int(2.0 ** rng.uniform(0, 16)))
     number = int(rng.choice([1, (1 << 62) - 1]))
     return SharesQuery.of(replace(asked, terms=law), number, (COORDINATOR, HELPER))
 

@@ -36,11 +36,11 @@ from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.peer_methods import AlikePeerTerms, StumpTerms, TreeTerms
 from tacit.service.kinds.peers import PeerTerms
-from tacit.service.kinds.sites import SiteTerms
+from tacit.service.kinds.sites import SiteTerms, SummedSiteTerms
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, greeting
 from tacit.service.protocol.peer_replay import ROSTER, SPOKEN, TURN, Spoken, Turn
 from tacit.sums.halves import SumTerms, TallyLaw
-from tacit.sums.vector_terms import VectorTerms
+from tacit.sums.vector_terms import RecordTerms, VectorTerms
 from tacit.wire.envelopes import open_signed, public_bytes, sign
 
 ADDRESS = "https://coordinator.example"
@@ -127,6 +127,9 @@ def parts() -> list[Role]:
     added = replace(
         refined, query=replace(share, terms=law), maps=None, keys=(COORDINATOR, HELPER), budget=0.5
     )
+    of_records = replace(share, terms=RecordTerms.at_sites(law, 100))
+    sums: dict[str, Any] = {"maps": None, "keys": (COORDINATOR, HELPER), "budget": 0.5}
+    together = SummedSiteTerms(**common, **rounds, **linear, **sums, query=of_records)
     projection = Projection(np.zeros(dim), np.eye(dim), 1.0)
     train = TrainSite(
         1,
@@ -151,6 +154,7 @@ def parts() -> list[Role]:
         Role("an owner of a summed classifier", added, (added.example(),)),
         Role("a gateway of summed shares", summed, (summed.example(),), gateway=True),
         Role("a site", site, (site.example(),)),
+        Role("a site of sums over records", together, (together.example(),)),
         Role("a peer", PeerTerms(**common, **turns), ()),
         Role("a peer of stumps", StumpTerms(**common, **turns), ()),
         Role("a peer of trees", TreeTerms(**common, **turns), ()),

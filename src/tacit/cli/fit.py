@@ -90,7 +90,9 @@ METHODS = {
     ),
     # few owners with many records: each record is protected
     "sites": FitMethod(
-        "SiteEnsemble", ("combine", "privacy", "loss", "ridge", "components", "engine"), most=1000
+        "SiteEnsemble",
+        ("combine", "privacy", "loss", "ridge", "components", "trust", "delta", "engine"),
+        most=1000,
     ),
     **{
         name: FitMethod(

@@ -27,12 +27,14 @@ from tacit.sums import HOW, NOBODY, TRUSTS
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit.algorithms.combination import Outlook
     from tacit.algorithms.question import Population
+    from tacit.data.cohort import Public
     from tacit.data.sample import ColumnRoles
     from tacit.data.table_file import TableFile
     from tacit.estimators.group_planning import GroupPlan
     from tacit.estimators.planning import Plan
 
-_METHODS = ("classifier", "sites", "peers", "stumps", "trees")
+_SITES = "sites"
+_METHODS = ("classifier", _SITES, "peers", "stumps", "trees")
 
 
 def plan(
@@ -112,8 +114,8 @@ def plan(
 
 
 def _trusts(method: str, given: Sequence[str] | None) -> Sequence[str]:
-    """Whom owners may trust; few owners with many records are asked as if they trusted nobody."""
-    if method == _METHODS[0]:
+    """Whom owners may trust; peers trust nobody."""
+    if method in (_METHODS[0], _SITES):
         return given or TRUSTS
     if given:
         raise ValueError(f"--trust does not go with --method {method}")
@@ -154,8 +156,10 @@ def _make_group_plans(
     crowds: "list[Population]",
     notes: list[str],
     step: Steps,
-) -> "Iterator[GroupPlan]":
-    """The same for few owners with many records, by playing it."""
+) -> "Iterator[Plan | GroupPlan]":
+    """The same for few owners with many records, by playing it; where two servers add up over
+    records of sites, as for owners.
+    """
     with on_interrupt():
         from tacit.data.table_file import read_sample
         from tacit.estimators.group_planning import (
@@ -171,11 +175,27 @@ def _make_group_plans(
     for crowd in crowds:
         step(f"{crowd.owners:,} owners, epsilon {crowd.epsilon:g}")
         group = OwnerGroup(crowd.owners, crowd.rows, crowd.epsilon)
-        if method == "sites":
+        if crowd.summed:
+            yield _plan_sums(sample.public, crowd)
+        elif method == _SITES:
             question = default_question(sample.public, crowd.epsilon)
             yield plan_sites(question, sample.public, "guarded", group)
         else:
             yield plan_peers(method, Cells(sample.schema), rounds, sample.public, group)
+
+
+def _plan_sums(public: "Public", sites: "Population") -> "Plan":
+    """What sums over the records of so many sites should bring."""
+    from tacit.algorithms.combination import look_ahead
+    from tacit.algorithms.public_baseline import fit_public
+    from tacit.algorithms.question import Population
+    from tacit.estimators.planning import Plan
+
+    records = sites.owners * sites.rows
+    crowd = Population(
+        records, sites.epsilon, trust=sites.trust, delta=sites.delta, site_records=sites.rows
+    )
+    return Plan.of(look_ahead(public, fit_public(public), crowd))
 
 
 def _make_plans(
@@ -212,7 +232,7 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
     for note in notes:
         console.print(f"note: {note}", markup=False)
     plans = [each for each in given if isinstance(each, Plan)]
-    if not len(TRUSTS) < len(plans):
+    if len(plans) < len(given) or not len(TRUSTS) < len(plans):
         for one in given:
             console.print(str(one))
         if {each.trust for each in plans} == set(TRUSTS):

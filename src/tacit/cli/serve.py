@@ -57,7 +57,10 @@ def helper(
     ] = None,
     key: Annotated[Path | None, typer.Option(help="TLS key (PEM).", exists=True)] = None,
     minimum: Annotated[
-        int, typer.Option(help="Owners that a sum needs, whatever the campaign says.", min=1)
+        int,
+        typer.Option(
+            help="Owners that a sum needs, whatever the campaign says (sites aside).", min=1
+        ),
     ] = 10,
     rehearsal: Annotated[
         int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")

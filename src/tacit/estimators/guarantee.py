@@ -327,20 +327,21 @@ def site_guarantee(
 
 
 _TOGETHER = (
-    "Who the sites are, and how many records all of them have together, is public; how many one "
-    "site has is not."
+    "Who the sites are is public, and in one process how many records all of them have together; "
+    "how many one site has is not."
 )
 _SEVERAL = (
     "Somebody with several records is protected by their number times epsilon, at a larger delta, "
     "wherever they are."
 )
-_UNPROVEN = "what a site adds is not proven to be short: one site can move every sum at will"
 
 
 def summed_sites_guarantee(
-    epsilon: float, delta: float, reports: int, source: Source, stream: Stream
+    epsilon: float, delta: float, reports: int, source: Source, stream: Stream, influence: str
 ) -> Guarantee:
     """The guarantee where two servers add up over the records of all sites."""
+    from tacit.learners.owners.sum_query import RecordsQuery
+
     whole = Guarantee(
         epsilon=(epsilon, epsilon),
         mechanism="",
@@ -352,10 +353,10 @@ def summed_sites_guarantee(
         ),
         void=_void_coins(stream),
         unit="record",
-        adjacency="one record of a site replaced",
+        adjacency=RecordsQuery.adjacency,
         protects="Each record of a site is",
         reporter="site",
-        influence=_UNPROVEN,
+        influence=influence,
         in_clear=source.in_clear,
     )
     return under_two_servers(whole, epsilon, delta, max(1, reports))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from tacit._util.checks import positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.kernels import in_arrays
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -15,9 +15,10 @@ from tacit.algorithms.refinement import LEAST_GAIN, too_little
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.mechanisms.spaces import Ball
-from tacit.sums import NOBODY
+from tacit.sums import HOW, NOBODY
 from tacit.sums.halves import Batch, SumTerms
 
+UNITS = ("owner", "record")
 _NORMAL = 1.96  # standard errors that 19 of 20 normal figures are within
 
 
@@ -58,6 +59,8 @@ class Plan:
         Whom owners trust: nobody, or that one of "two servers" is honest.
     delta : float, default=0.0
         With two servers, the chance that epsilon does not hold.
+    unit : str, default="owner"
+        "record" where owners are records of sites, which add up over them.
     """
 
     owners: int
@@ -75,6 +78,7 @@ class Plan:
     bytes: int = 16
     trust: str = NOBODY
     delta: float = 0.0
+    unit: str = "owner"
 
     @property
     def accuracy(self) -> float | None:
@@ -123,6 +127,7 @@ class Plan:
             bytes=_report_bytes(outlook) if population.summed else 16,
             trust=population.trust,
             delta=population.delta if population.summed else 0.0,
+            unit="record" if population.site_records else "owner",
         )
 
     def _repr_html_(self) -> str:
@@ -131,13 +136,23 @@ class Plan:
 
         return plan_html(self)
 
+    @property
+    def _why_not(self) -> str:
+        if self.unit == "record" and self.rise > 0:
+            return (
+                "that is less than it differs by between models that your rows allow, and sites "
+                "differ, too"
+            )
+        return too_little(self.gain)
+
     def __str__(self) -> str:
         alone = (
             "too few rows to tell"
             if self.public_accuracy is None
             else f"{self.public_accuracy:.3f}"
         )
-        whom = f"{self.owners:,} owners at epsilon {self.epsilon:g}"
+        many, sender = ("owners", "owner") if self.unit == "owner" else ("records of sites", "site")
+        whom = f"{self.owners:,} {many} at epsilon {self.epsilon:g}"
         if self.trust != NOBODY:
             whom += f" and delta {self.delta:g}, trusting one of two servers,"
         if not self.collect:
@@ -145,7 +160,7 @@ class Plan:
                 f"Do not collect: {whom} will not "
                 "beat your own "
                 f"{self.public_rows:,} rows (accuracy {alone}, {self.public_model}). "
-                f"Expected: {100 * self.rise:+.2f} points of accuracy; {too_little(self.gain)}."
+                f"Expected: {100 * self.rise:+.2f} points of accuracy; {self._why_not}."
             )
         together = "unknown" if self.accuracy is None else f"{self.accuracy:.3f}"
         if self.accuracy is not None:
@@ -156,7 +171,8 @@ class Plan:
             f"accuracy {together}, your own "
             f"{self.public_rows:,} rows alone {alone} ({self.public_model}). {self.numbers} "
             "numbers in a share "
-            f"({self.features}), {self.bytes:,} bytes from each owner{each}, rounds: {self.rounds}."
+            f"({self.features}), {self.bytes:,} bytes from each {sender}{each}, "
+            f"rounds: {self.rounds}."
         )
 
 
@@ -177,6 +193,7 @@ def plan(
     rows_per_owner: int = 1,
     trust: str = NOBODY,
     delta: float = DELTA,
+    unit: str = "owner",
     schema: Schema | None = None,
     baseline: PublicModel | None = None,
     outlook: Outlook | None = None,
@@ -202,6 +219,9 @@ def plan(
         Whom owners trust: "nobody", or that of "two servers" one is honest.
     delta : float, default=1e-6
         With two servers, the chance that epsilon does not hold.
+    unit : str, default="owner"
+        "record" with two servers for owners that are sites: they add up over their rows, of which
+        each is protected by itself.
     schema : Schema, default=None
         Bounds, categories and classes, where they are known; None takes them from the rows.
     baseline : PublicModel, default=None
@@ -226,12 +246,17 @@ def plan(
     True
     """
     public = Sample.of(X, y, schema).public
+    owners, rows = whole("owners", owners, 1), whole("rows_per_owner", rows_per_owner, 1)
+    records = one_of("unit", unit, UNITS) == "record"
+    if records and trust != HOW:
+        raise bad("unit", f"'owner' but with trust={HOW!r} (tacit plan has sites and peers)", unit)
     population = Population(
-        whole("owners", owners, 1),
+        owners * rows if records else owners,
         positive("epsilon", epsilon),
-        whole("rows_per_owner", rows_per_owner, 1),
+        1 if records else rows,
         trust,
         delta,
+        site_records=rows if records else 0,
     )
     if outlook is None:
         outlook = look_ahead(public, baseline or fit_public(public), population)

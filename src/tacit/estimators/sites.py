@@ -157,9 +157,9 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
                 raise bad(name, f"{value!r} with trust={crowd.trust!r}", getattr(self, name))
         public = Public(given.X0, given.y0, given.classes)
         own = fit_public(public)
-        records = Cohort.of(given.X, given.y, np.arange(len(given.y)))
+        sites = Cohort.of(given.X, given.y, given.names)
         charge = self._charge(crowd.epsilon, crowd.delta, unit="record")
-        engine = self._engine(records, crowd.epsilon, stream)
+        engine = self._engine(sites, crowd.epsilon, stream)
         refined = engine.run(refine(public, crowd, "auto", crowd.epsilon, own=own))
         if charge is not None:
             charge.settle(asked=len(refined.records) > 0)
@@ -171,7 +171,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.public_only_score_ = float(np.mean(own.held_out.argmax(axis=1) == given.y0))
         self.report_ = [asdict(record) for record in refined.records]
         spent = crowd.epsilon, crowd.delta, len(self.report_)
-        promise = summed_sites_guarantee(*spent, given.source, stream)
+        promise = summed_sites_guarantee(*spent, given.source, stream, engine.influence)
         self.guarantee_ = promise if self.report_ else promise.without_reports
 
     def _engine(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Engine:
@@ -323,7 +323,9 @@ class SiteEnsemble(ClassifierFace, SiteModels):
             source=part.source,
         )
         budget = float(np.median(self.epsilon))
-        crowd = Population(max(1, len(inputs.y)), budget, 1, self.trust, self.delta)
+        # how many records all sites have is public: what one has is not
+        together = max(1, len(inputs.y))
+        crowd = Population(together, budget, 1, self.trust, self.delta, site_records=together)
         if crowd.summed:
             self._add_up(inputs, crowd, stream)
             return self

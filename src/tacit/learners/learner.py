@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.checks import bad, whole
-from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
-from tacit.learners.query import Answer, Cost, Query
+from tacit.learners.query import CALL, Answer, Cost, Query
 from tacit.mechanisms.base import Mechanism, Reports, Totals
 from tacit.mechanisms.registry import (
     MECHANISMS,
@@ -30,9 +30,9 @@ from tacit.mechanisms.spaces import Space
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.sums.vector_terms import (
+    RecordTerms,
     VectorTerms,
-    draw_server_noise,
-    mean_of,
+    coins_of_share,
     round_shares,
     server_tape,
 )
@@ -216,6 +216,12 @@ class ShareQuery(LearnerQuery):
 
     @property
     def influence(self) -> str:
+        if isinstance(self.terms, RecordTerms):
+            return (
+                f"what a site adds to a sum is proven to be that of at most {self.terms.records} "
+                "records: one site, true or not, moves the mean over n records by at most "
+                f"{self.terms.influence:.3g} / n"
+            )
         if isinstance(self.terms, VectorTerms):
             return (
                 "what an owner adds to a sum is proven to be short: one report, true or not, "
@@ -238,6 +244,8 @@ class ShareQuery(LearnerQuery):
     def cost(self, rows: int) -> Cost:
         if isinstance(self.terms, VectorTerms):
             rounding = Cost(64 * self.width, (1 << 20) + 64 * self.width, 100)
+            if isinstance(self.terms, RecordTerms):
+                return _cost_of_records(self, rows) + rounding
             return self.learner.cost(self, rows) + rounding
         mechanism = self.mechanism(np.array(self.epsilons))
         drawing = Cost(mechanism.work, (1 << 20) + 256 * self.width, 20)
@@ -245,13 +253,24 @@ class ShareQuery(LearnerQuery):
 
     def blank(self, n: int) -> Reports:
         if isinstance(self.terms, VectorTerms):
-            return Reports.of(np.zeros((n, self.width), dtype=np.int64))
+            more = isinstance(self.terms, RecordTerms)
+            return Reports.of(np.zeros((n, self.width + more), dtype=np.int64))
         return self.mechanism(np.array(self.epsilons)).blank(n)
 
     def release(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Reports:
         if isinstance(self.terms, VectorTerms):
-            return Reports.of(round_shares(self.learner.share(self, cohort), self.terms, stream))
+            return Reports.of(self.measure(cohort, stream))
         return self.mechanism(epsilon).randomize(self.learner.share(self, cohort), stream)
+
+    def measure(self, cohort: Cohort, stream: Stream) -> IntArray:
+        """What each owner of a cohort adds to a sum, in whole numbers: its share, or what the
+        shares of its records add up to, with their number. Owner i reads tape i.
+        """
+        if isinstance(self.terms, RecordTerms):
+            return add_up_records(self, self.terms, cohort, stream)
+        if not isinstance(self.terms, VectorTerms):
+            raise TypeError("what is summed needs the terms of a sum")
+        return round_shares(self.learner.share(self, cohort), self.terms, stream)
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
         return self.mechanism(epsilon).valid(reports)
@@ -271,9 +290,71 @@ class ShareQuery(LearnerQuery):
             raise SumRefusedError(f"a sum needs at least {self.terms.minimum} owners, got {n}")
         for server in "ab":
             tape = server_tape(noise, self.round, self.attempt, server)
-            total = total + draw_server_noise(self.terms, tape)
-        mean, stderr = mean_of(total, n, self.terms)
-        return Answer(mean, stderr, n)
+            total = total + self.terms.draw_noise(tape)
+        return Answer(*self.terms.answer(total.tolist(), n))
 
     def answer(self, collected: Totals) -> Answer:
         return Answer(collected.mean, collected.stderr, collected.n)
+
+
+_RECORDS = 512  # whose shares are held at a time
+_FAR = 1 << 44  # words of a tape that first attempts at the records of a site never reach
+
+
+@dataclass(frozen=True, eq=False)
+class _RecordTapes(Stream):
+    """One site's tape, shared out among its records from the `first` on: `each` words for every
+    one, and far behind them `more` for further attempts.
+    """
+
+    site: Stream
+    first: int
+    each: int
+    more: int
+
+    def words(self, rows: IntArray, start: int, count: int) -> WordArray:
+        """Of records one after the other, or further words of a single one."""
+        place = self.first + int(rows[0])
+        at = place * self.each
+        if start:
+            at = _FAR + place * self.more + start - self.each
+        tape = self.site.words(np.zeros(1, dtype=np.int64), at, len(rows) * count)
+        return tape.reshape(len(rows), count)
+
+    def child(self, *path: int | str | bytes) -> "_RecordTapes":
+        raise TypeError("a record's coins serve its rounding and nothing else")
+
+    def of(self, owners: IntArray) -> "_RecordTapes":
+        raise TypeError("a record's coins serve its rounding and nothing else")
+
+
+def add_up_records(
+    query: ShareQuery, terms: RecordTerms, cohort: Cohort, stream: Stream
+) -> IntArray:
+    """What sites add: each record's share is clipped and rounded as an owner's is, with coins of
+    its own from its site's tape; of sites with more records than the terms allow, the first.
+
+    Claim: a record that is replaced changes its own rounded share and nothing else; one that is
+    added or removed, the number as well, or at a site that is full another record.
+    """
+    coins = coins_of_share(terms)
+    out = np.empty((len(cohort), terms.dim + 1), dtype=np.int64)
+    for site, (first, last) in enumerate(cohort.spans.tolist()):
+        last = min(last, first + terms.records)
+        total = np.zeros(terms.dim, dtype=np.int64)
+        for start in range(first, last, _RECORDS):
+            each = np.arange(start, min(start + _RECORDS, last))
+            some = Cohort(cohort.table, cohort.labels, np.stack([each, each + 1], axis=1))
+            tapes = _RecordTapes(stream.of(np.array([site])), start - first, *coins)
+            total += round_shares(query.learner.share(query, some), terms, tapes).sum(axis=0)
+        out[site] = terms.tell(total, last - first)
+    return out
+
+
+def _cost_of_records(query: ShareQuery, rows: int) -> Cost:
+    """What the shares of single records take, some at a time."""
+    blocks = -(-max(1, rows) // _RECORDS)
+    held = min(rows, _RECORDS) * query.width
+    again = query.learner.cost(query, min(rows, _RECORDS))
+    work = 100 * rows * query.width + blocks * (again.work + CALL * (again.calls + 200))
+    return Cost(work, again.memory + 96 * held)

@@ -37,7 +37,7 @@ from tacit.service.protocol.succession import CAMPAIGN, HELPER, STATEMENTS, KeyR
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.sums.secure_sum import SumRefusedError
-from tacit.sums.vector_terms import VectorTerms
+from tacit.sums.vector_terms import RecordTerms, VectorTerms
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import Vault, check_storage
 
@@ -184,7 +184,8 @@ def _digest(request: bytes) -> bytes:
 
 class Helper:
     """Verifies and adds up the halves sealed to `key`, or to one of `ring` that it took the place
-    of, for the `campaigns` named by their keys (hex), `minimum` owners at least.
+    of, for the `campaigns` named by their keys (hex), `minimum` owners at least. Sites are few: of
+    them a sum needs as many as its own terms say.
     """
 
     def __init__(
@@ -236,8 +237,10 @@ class Helper:
                 side.resume(*each)
             if not (request.blocks, request.counted) == (len(sums), side.counted):
                 raise SumRefusedError("the coordinator counts other blocks, or other owners")
+            sites = isinstance(request.batch.terms.law, RecordTerms)
+            least = 1 if sites else self._minimum
             return self._sheets.answer(
-                batch, body, lambda: encode(side.release(self._minimum, self._noise))
+                batch, body, lambda: encode(side.release(least, self._noise))
             )
 
     def _side(self, about: Block | SumRequest) -> HelperSide:

@@ -14,13 +14,15 @@ servers' noise and at most n / 4 steps^2 by rounding, in each entry of a total. 
 0, as in `Ball.clip`. The turn is public and orthogonal: it spreads a share over its entries, so
 that few are clipped (entries have a standard deviation of at most 1.5 steps). Clipping, a later
 draw and lowering bias the longest shares a little, nothing else.
+
+Sites (`RecordTerms`) add up the numbers of their records before anything leaves, and count them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
-from math import ceil, sqrt
+from math import ceil, isqrt, sqrt
 
 import numpy as np
 
@@ -41,7 +43,8 @@ from tacit.sums.discrete_gaussian import (
     rho_of,
 )
 from tacit.sums.halves import Batch, SumLaw
-from tacit.sums.prio3.instances import prio3_bounded_vector
+from tacit.sums.prio3.bounded import SummedVector
+from tacit.sums.prio3.instances import prio3_bounded_vector, prio3_summed_vector
 from tacit.sums.prio3.prio3 import Prio3
 from tacit.sums.secure_sum import two_sided_geometric, variance
 from tacit.wire import message
@@ -191,7 +194,7 @@ class VectorTerms(SumLaw):
         return sum_tape(stream, batch.number, batch.attempt)
 
     def draw_noise(self, stream: Stream) -> IntArray:
-        return draw_server_noise(self, stream)
+        return _draw_noise(self, self.dim, stream)
 
     def answer(self, total: Sequence[int], n: int) -> tuple[FloatArray, FloatArray, int]:
         return (*mean_of(np.array(total, dtype=np.int64), n, self), n)
@@ -206,6 +209,75 @@ class VectorTerms(SumLaw):
     def influence(self) -> float:
         """How far one valid owner moves a sum at most, in Euclidean length."""
         return 2 * sqrt(self.bound) * self.step
+
+
+@message("sum.records")
+@dataclass(frozen=True)
+class RecordTerms(VectorTerms):
+    """The same where a site adds the sum over its records, at most `records` of them, and their
+    number: an entry more, in units of `weight`.
+
+    Claim: the promise of the law holds for one record of a site replaced, added or removed.
+    Proof: two_servers.md. Proven of what a site adds: it is no longer than `records` times a
+    record, and its number is from 0 to `records`.
+    """
+
+    records: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole("records", self.records, 1)
+        if not self.weight >= 1:
+            raise bad("bound", "at least 2", self.bound)
+        # refuses numbers that could wrap round
+        SummedVector(*self._proven, self.bits, 1)
+
+    @classmethod
+    def at_sites(cls, of_record: VectorTerms, records: int, minimum: int = 1) -> "RecordTerms":
+        """On the terms of one record each, for sites of at most so many."""
+        return cls(**{**asdict(of_record), "minimum": minimum, "records": records})
+
+    @property
+    def weight(self) -> int:
+        """Of one record in the entry that counts: as much as an added record may weigh beside its
+        numbers without being longer than the difference of two records.
+        """
+        return isqrt(3 * self.bound) if self.law == GAUSSIAN else self.reach
+
+    @cached_property
+    def prio3(self) -> Prio3:
+        dim, bound, most, tally = self._proven
+        return prio3_summed_vector(dim, bound, most=most, tally=tally, bits=self.bits)
+
+    @property
+    def _proven(self) -> tuple[int, int, int, int]:
+        """Of what a site adds: its numbers, their squared length, the largest, its tally."""
+        largest = self.records * self.largest
+        return self.dim, self.records**2 * self.bound, largest, self.records * self.weight
+
+    def tell(self, total: IntArray, records: int) -> IntArray:
+        """What a site with this total over its records adds, as its circuit has it."""
+        return np.append(total, records * self.weight - self._middle)
+
+    @property
+    def _middle(self) -> int:
+        circuit = self.prio3.circuit
+        if not isinstance(circuit, SummedVector):
+            raise TypeError("what sites add is proven by the circuit of summed vectors")
+        return circuit.middle
+
+    def draw_noise(self, stream: Stream) -> IntArray:
+        return _draw_noise(self, self.dim + 1, stream)
+
+    def answer(self, total: Sequence[int], n: int) -> tuple[FloatArray, FloatArray, int]:
+        """Of n sites: the mean over records, of which there are as many as the sum says."""
+        *numbers, tally = total
+        records = max(1, round((int(tally) + n * self._middle) / self.weight))
+        return super().answer(numbers, records)
+
+    @property
+    def influence(self) -> float:
+        return self.records * super().influence
 
 
 def round_shares(shares: object, terms: VectorTerms, stream: Stream) -> IntArray:
@@ -231,11 +303,17 @@ def round_shares(shares: object, terms: VectorTerms, stream: Stream) -> IntArray
     return rounded
 
 
-def draw_server_noise(terms: VectorTerms, stream: Stream) -> IntArray:
-    """One server's noise for the sum, (dim,), from a tape per entry."""
+def coins_of_share(terms: VectorTerms) -> tuple[int, int]:
+    """Words of a tape that rounding one share reads first, and that more attempts read at most."""
+    words = (terms.dim + 1) // 2
+    return words, (_ATTEMPTS - 1) * words
+
+
+def _draw_noise(terms: VectorTerms, entries: int, stream: Stream) -> IntArray:
+    """One server's noise for so many entries of a sum, from a tape for each."""
     if terms.law == GAUSSIAN:
-        return discrete_gaussian(terms.dim, terms.noise, stream)
-    return two_sided_geometric(terms.dim, terms.noise, stream)
+        return discrete_gaussian(entries, terms.noise, stream)
+    return two_sided_geometric(entries, terms.noise, stream)
 
 
 def sum_tape(noise: Stream, round_number: int, attempt: int) -> Stream:

@@ -89,21 +89,23 @@ class Trial:
     """
 
     def __init__(self, tmp_path, text=CAMPAIGN):
-        self.folder = folder_of(tmp_path, owners=PEOPLE, text=text)
+        self.folder = self.make_folder(tmp_path, owners=self.people, text=text)
         self.helper = client_of(
             helper(self.folder, public_bytes(KEY.public_key()).hex(), noise=seeded(5))
         )
         self.start(self.helper)
         self.service.store.add_tokens(TOKENS)
         self.names, self.cohort = joining(self.folder).rows(self.terms)
-        self.keys = [f"{i:064x}" for i in range(PEOPLE)]
-        for key, token in zip(self.keys, TOKENS, strict=True):
-            assert enrol(self.service.store, key, token, "")
+        self.keys = [f"{i:064x}" for i in range(self.people)]
+        for key, token in zip(self.keys, TOKENS, strict=False):
+            label = f"site {key[-1]}" if self.terms.has_names else ""
+            assert enrol(self.service.store, key, token, label)
         ledger = Ledger(self.folder / "ledger.db", self.folder / "ledger.mark")
         self.ledger = ledger
         self.gate = self.gate_of(ledger, self.limits)
 
-    limits = LIMITS
+    limits, people, spec = LIMITS, PEOPLE, BoostingSpec
+    make_folder = staticmethod(folder_of)
 
     def gate_of(self, ledger, limits):
         policy = joining(self.folder, **limits).policy
@@ -126,12 +128,12 @@ class Trial:
             self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, noise=seeded(5)
         )
         self.store = self.service.store
-        self.terms, _ = BoostingSpec.read(self.folder / "campaign.toml").prepare(bytes(32))
+        self.terms, _ = self.spec.read(self.folder / "campaign.toml").prepare(bytes(32))
 
-    def answer(self, owners=range(PEOPLE)):
+    def answer(self, owners=None):
         """Some owners answer what they are asked; what became of their reports."""
         sent = []
-        for place in owners:
+        for place in range(self.people) if owners is None else owners:
             data = question_for(self.store, self.keys[place])
             if data is not None:
                 (said,) = self.gate.answers(data, [self.names[place]])

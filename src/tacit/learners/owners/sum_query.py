@@ -1,9 +1,10 @@
 """Questions that two servers answer together: shares of a learner, or everybody's error terms, in
 two sealed halves with a proof.
 
-Claim: unit owner; adversary either server alone with all other owners; epsilon (and delta) as the
-law of the sum says, charged for each question. Proof: sums/two_servers.md. The report itself is
-read by nobody: two servers verify and add reports up (sums/protocol.py).
+Claim: unit owner, or record where sites add up over their records; adversary either server alone
+with all other owners; epsilon (and delta) as the law of the sum says, charged for each question.
+Proof: sums/two_servers.md. The report itself is read by nobody: two servers verify and add reports
+up (sums/protocol.py).
 """
 
 from abc import abstractmethod
@@ -23,7 +24,7 @@ from tacit.mechanisms.base import Reports
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW
 from tacit.sums.halves import Batch, SumTerms, TallyLaw, seal_reports
-from tacit.sums.vector_terms import VectorTerms, round_shares
+from tacit.sums.vector_terms import RecordTerms, VectorTerms
 from tacit.wire import message
 
 WHAT = "error sum"
@@ -198,13 +199,17 @@ class SharesQuery(LearnerQuery, SealedQuery):
         self.ensemble.check(self.facts.dim, self.facts.classes)
         if not self.law.dim == self.learner.space(self.facts).dim:
             raise bad("terms", "those of this learner's shares", self.law.dim)
+        # whose promise a question names, and whose its noise keeps, are one
+        if not (self.unit == "record") == isinstance(self.law, RecordTerms):
+            raise bad("terms", f"those of a sum that protects one {self.unit}", self.terms.law)
 
     @classmethod
     def of(cls, asked: ShareQuery, number: int, servers: tuple[bytes, bytes]) -> "SharesQuery":
         """The question that answers this one, for coordinator and helper with these keys."""
         if not isinstance(asked.terms, VectorTerms):
             raise TypeError("a sum of shares needs the terms of a summed vector")
-        return cls(
+        kind = RecordsQuery if isinstance(asked.terms, RecordTerms) else SharesQuery
+        return kind(
             round=asked.round,
             attempt=asked.attempt,
             owners=asked.owners,
@@ -255,8 +260,17 @@ class SharesQuery(LearnerQuery, SealedQuery):
         return self.share_query.cost(rows) + self.proof_cost()
 
     def measure(self, cohort: Cohort, stream: Stream) -> IntArray:
-        return round_shares(self.learner.share(self.share_query, cohort), self.law, stream)
+        return self.share_query.measure(cohort, stream)
 
     @property
     def influence(self) -> str:
         return self.share_query.influence
+
+
+@message("sum.records.shares")
+@dataclass(frozen=True, eq=False)
+class RecordsQuery(SharesQuery):
+    """Asks sites for the sum over their records of a learner's shares, and for their number."""
+
+    unit: ClassVar[str] = "record"
+    adjacency: ClassVar[str] = "one record of a site replaced, added or removed"

@@ -82,7 +82,11 @@ def name_state(campaign: dict[str, Any]) -> str:
 
 def sentence(status: dict[str, Any]) -> str:
     """Where the campaign is, in one sentence: what a screen reader is told when it changes."""
-    owners, done, words = status["owners"], len(status["progress"]), words_of(status["kind"])
+    owners, done, words = (
+        status["owners"],
+        len(status["progress"]),
+        words_of(status["kind"], status["mechanism"]),
+    )
     rounds = f"{status['rounds']} {words.steps}"
     open_now = [question for question in status["questions"] if question["state"] == OPEN]
     present = owners["enrolled"] - owners["revoked"]
@@ -147,7 +151,7 @@ def _gain(status: dict[str, Any]) -> str:
     alone = status["public_only"] if test is None else test["alone"]
     difference = alone["error"] - now["error"]
     doubt = 2 * (now["stderr"] ** 2 + alone["stderr"] ** 2) ** 0.5
-    ours = words_of(status["kind"]).model
+    ours = words_of(status["kind"], status["mechanism"]).model
     when = "In the end" if status["state"] == ENDED else "So far"
     if abs(difference) <= doubt:
         return f"{when} {ours} and the data user's sample alone cannot be told apart."
@@ -170,7 +174,7 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
     means.
     """
     low, high = min(status["epsilons"]), max(status["epsilons"])
-    words = words_of(status["kind"])
+    words = words_of(status["kind"], status["mechanism"])
     void = status["unsound"] or (
         "shares leave as they are" if status["mechanism"] == "none" else ""
     )
@@ -225,7 +229,7 @@ BAR = 2.0  # standard errors that an error bar shows either way
 
 def chart_of(status: dict[str, Any]) -> Chart | None:
     """What the page shows of these figures; None while there is nothing to show."""
-    words = words_of(status["kind"])
+    words = words_of(status["kind"], status["mechanism"])
     progress, alone = status["progress"], status["public_only"]
     lines = []
     if progress:

@@ -20,6 +20,7 @@ from tacit.service.kinds import (  # noqa: F401 - they register
 )
 from tacit.service.kinds.campaign_file import DEFAULT, KIND, SPECS, CampaignSpec, entries
 from tacit.service.kinds.kind import CampaignTerms, KindWords
+from tacit.sums import HOW
 from tacit.wire import decode
 
 GROUP = "tacit.kinds"
@@ -38,9 +39,10 @@ def read_spec(path: Path) -> CampaignSpec:
     return SPECS[kind].read(path)
 
 
-def words_of(kind: str) -> KindWords:
-    """What the page of a campaign of this kind says."""
-    return SPECS[kind].terms.words
+def words_of(kind: str, how: str = "") -> KindWords:
+    """What the page of a campaign of this kind says, whose reports are randomised so."""
+    terms = SPECS[kind].terms
+    return (terms.summed_words or terms.words) if how == HOW else terms.words
 
 
 @cache

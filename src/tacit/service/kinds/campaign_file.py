@@ -104,8 +104,8 @@ class CampaignSpec(ABC):
         missing = {field.name for field in fields(cls) if field.default is MISSING} - set(content)
         if content.get("trust", NOBODY) == HOW and "trust" not in known:
             raise ValueError(
-                f"{file}: trust = {HOW!r} is of kinds 'boosting' and 'classifier'; one of kind "
-                f"{kind!r} has no helper: leave it out, and each adds noise of its own"
+                f"{file}: trust = {HOW!r} is of kinds 'boosting', 'classifier' and 'sites'; one of "
+                f"kind {kind!r} has no helper: leave it out, and each adds noise of its own"
             )
         if missing or not set(content) <= known:
             wrong = (

@@ -15,7 +15,12 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import LEAST_GAIN, Refined, refine
 from tacit.data.cohort import Public
-from tacit.estimators.guarantee import Source, classifier_guarantee, under_two_servers
+from tacit.estimators.guarantee import (
+    Guarantee,
+    Source,
+    classifier_guarantee,
+    under_two_servers,
+)
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery
 from tacit.learners.owners.gradient import Gradient
@@ -55,6 +60,13 @@ _WORDS = KindWords(
         "The data user's own sample: its model is where this one begins, and shows in it.",
         *OWNERS_NOT_PROTECTED,
     ),
+)
+_SUMMED_WORDS = replace(
+    _WORDS,
+    asking="Everybody is asked in every round what the model published so far still gets wrong, "
+    "out of one budget for all rounds together. Two servers add up; how much a round counts is how "
+    "precise its sum is: noise alone changes nothing.",
+    notion="differential privacy",
 )
 
 
@@ -109,6 +121,7 @@ class ClassifierTerms(CampaignTerms):
 
     kind: ClassVar[str] = "classifier"
     words: ClassVar[KindWords] = _WORDS
+    summed_words: ClassVar[KindWords | None] = _SUMMED_WORDS
 
     query: ShareQuery
     owners: int
@@ -247,7 +260,8 @@ class ClassifierTerms(CampaignTerms):
     def alone(self, result: Refined, public: Public) -> Published:
         return result.own.model
 
-    def publication(self, result: Refined, public: Public, sums: int) -> Publication:
+    def promise(self, result: Refined, public: Public) -> Guarantee:
+        """What the model of a result promises to owners."""
         guarantee = classifier_guarantee(
             self.query.terms.mechanism,
             np.array(self.epsilons),
@@ -255,13 +269,16 @@ class ClassifierTerms(CampaignTerms):
             self.owner_coins,
             self.query.influence,
         )
-        if self.budget is not None:
-            delta, asked = self.example().delta, max(1, len(result.records))
-            guarantee = under_two_servers(guarantee, self.budget, delta, asked)
+        if self.budget is None:
+            return guarantee
+        delta, asked = self.example().delta, max(1, len(result.records))
+        return under_two_servers(guarantee, self.budget, delta, asked)
+
+    def publication(self, result: Refined, public: Public, sums: int) -> Publication:
         return Publication(
             estimator="PrivateClassifier",
             model=result.model,
-            guarantee=guarantee,
+            guarantee=self.promise(result, public),
             report=[asdict(record) for record in result.records],
             ended=result.ended,
             fitted={

@@ -157,6 +157,7 @@ class CampaignTerms(ABC):
 
     kind: ClassVar[str]
     words: ClassVar[KindWords]
+    summed_words: ClassVar[KindWords | None] = None  # where two servers add up; None: the same
 
     name: str
     schema: Schema

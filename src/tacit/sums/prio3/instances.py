@@ -18,7 +18,12 @@ import numpy as np
 
 from tacit._util.types import BoolArray, ByteArray, WordArray
 from tacit.sums.prio3 import flp
-from tacit.sums.prio3.bounded import BoundedVector, bounded_vector
+from tacit.sums.prio3.bounded import (
+    BoundedVector,
+    SquaresBesideRanges,
+    bounded_vector,
+    summed_vector,
+)
 from tacit.sums.prio3.draft_circuits import (
     ChunkedBits,
     Count,
@@ -35,7 +40,7 @@ from tacit.sums.prio3.flp import Circuit
 from tacit.sums.prio3.prio3 import HelperShare, LeaderShare, Prio3, VerifierShare
 
 FIELD64_PROOFS = 3  # the least that the draft allows in Field64 with joint randomness
-_BOUNDED, _RANGES = 0xFFFF0001, 0xFFFF0002
+_BOUNDED, _RANGES, _SUMMED = 0xFFFF0001, 0xFFFF0002, 0xFFFF0003
 _TESTS = 0xFFFFFFFF  # of the draft's own tests
 
 
@@ -83,6 +88,12 @@ def prio3_bounded_vector(length: int, bound: int, bits: int = 4, shares: int = 2
     return Prio3(circuit, _BOUNDED, FIELD64_PROOFS, shares)
 
 
+def prio3_summed_vector(length: int, bound: int, *, most: int, tally: int, bits: int) -> Prio3:
+    """What many bounded vectors add up to, and a tally (bounded.py), three proofs in Field64."""
+    circuit = summed_vector(length, bound, most=most, tally=tally, bits=bits, proofs=FIELD64_PROOFS)
+    return Prio3(circuit, _SUMMED, FIELD64_PROOFS)
+
+
 def prio3_ranges(length: int, largest: int) -> Prio3:
     """Whole numbers from 0 to `largest`: the draft's SumVec, three proofs in Field64."""
     bits = length * largest.bit_length()
@@ -115,7 +126,10 @@ def joint_degree(circuit: Circuit) -> int:
     """
     if isinstance(circuit, ChunkedBits):
         return circuit.chunk_length
-    return circuit.gadget.arity if isinstance(circuit, BoundedVector) else 0
+    gadget = circuit.gadget
+    if isinstance(gadget, SquaresBesideRanges):
+        return gadget.ranged
+    return gadget.arity if isinstance(circuit, BoundedVector) else 0
 
 
 def soundness_error(prio3: Prio3) -> Fraction:
