@@ -149,7 +149,7 @@ def test_how_records_are_split_over_sites_changes_sums_by_rounding_alone():
     assert np.corrcoef(said)[0, 1] > 0.99
 
 
-def test_records_are_asked_only_for_a_rise_beyond_its_deviation():
+def test_records_are_asked_only_where_nearly_all_models_would_gain():
     """As few as those of four hospitals promise little; many, much."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(60, 8))
@@ -158,7 +158,7 @@ def test_records_are_asked_only_for_a_rise_beyond_its_deviation():
     few, many = (plan(X, y, rows_per_owner=records, **asked) for records in (146, 20_000))
     assert (few.collect, many.collect) == (False, True)
     assert few.rise > 0.001
-    assert "less than it differs by between models that your rows allow" in str(few)
+    assert "in too many of the models that your rows allow it would not rise" in str(few)
     assert "Collect: 80,000 records of sites" in str(many)
     with pytest.raises(ValueError, match="unit must be 'owner' but with trust='two servers'"):
         plan(X, y, owners=4, epsilon=1.0, unit="record")

@@ -140,7 +140,7 @@ class Plan:
     def _why_not(self) -> str:
         if self.unit == "record" and self.rise > 0:
             return (
-                "that is less than it differs by between models that your rows allow, and sites "
+                "in too many of the models that your rows allow it would not rise, and sites "
                 "differ, too"
             )
         return too_little(self.gain)
