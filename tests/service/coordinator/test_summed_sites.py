@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from tacit import SiteEnsemble, seeded
+from tacit.algorithms.combination import look_ahead
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.scores import ScoreModel
@@ -55,6 +56,7 @@ LIMITS = {
     "units": ("record",),
     "helper": public(HELPER_KEY).hex(),
 }
+KNOWN = {}
 TOKENS = [f"token number {i:04d}" for i in range(SITES)]
 
 
@@ -66,12 +68,20 @@ def folder_of(tmp_path, text=CAMPAIGN, sites=SITES):
     return tmp_path
 
 
+def looked_ahead(public_rows, own, crowd, *maps):
+    """The outlook on a crowd, made once: all tests have the same public rows."""
+    if crowd not in KNOWN:
+        KNOWN[crowd] = look_ahead(public_rows, own, crowd, *maps)
+    return KNOWN[crowd]
+
+
 @pytest.fixture(autouse=True)
 def small_questions_in_any_case(monkeypatch):
     """The made-up rows promise little; of few numbers, so that tests are quick."""
     monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 60)
     for where in ("service.kinds.sites", "algorithms.refinement"):
         monkeypatch.setattr(f"tacit.{where}.LEAST_GAIN", -np.inf)
+        monkeypatch.setattr(f"tacit.{where}.look_ahead", looked_ahead)
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
 
 
