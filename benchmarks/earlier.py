@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 _ROOT = Path(__file__).parents[1]
-BEFORE = "eaaa9cd^"
+_BEFORE = "eaaa9cd^"
 _GOAL = 3.0  # times faster
 _PUBLIC, _WARM = 400, 4000
 _KB = 1024
@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--child", type=int, nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--owners", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=50)
-    parser.add_argument("--commit", default=BEFORE, help="what to compare with")
+    parser.add_argument("--commit", default=_BEFORE, help="what to compare with")
     parser.add_argument("--turns", type=int, default=2, help="of each, one after the other")
     wish = parser.parse_args()
     if wish.child:
