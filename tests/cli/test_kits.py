@@ -181,6 +181,10 @@ def test_kits_are_read_as_they_were_written_or_not_at_all(folder):
         file.write_text(text)
         with pytest.raises(ValueError, match="is no kit"):
             Kit.read(file)
+    with pytest.raises(
+        ValueError, match=r"gone\.kit is not there: give the file that tacit invite"
+    ):
+        Kit.read(file.with_name("gone.kit"))
     for name in ("../up", "", "a/b", ".hidden"):
         found = run(app, ["invite", name, "--url", "https://h", "--database", "sqlite:///c.db"])
         assert found.exit_code != 0

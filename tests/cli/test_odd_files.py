@@ -55,6 +55,9 @@ def _odd(folder, mine):
     (folder / "twice.csv").write_text(text.replace("height", "age", 1))
     (folder / "break.csv").write_text(text.replace("height", '"hei\nght"', 1))
     write_csv(folder / "one class.csv", {**mine, "rich": ["yes"] * len(mine["rich"])})
+    (folder / "nameless.csv").write_text("41,170.5,north,yes\n" * 9)
+    amounts = [place // 4 + 0.5 for place in range(len(mine["rich"]))]
+    write_csv(folder / "amounts.csv", {**mine, "rich": amounts})
     write_csv(
         folder / "lacks.csv", {name: values for name, values in mine.items() if name != "height"}
     )
@@ -202,8 +205,17 @@ def test_columns_that_one_file_has_alone_are_named(folder):
         ("--public lists.parquet", "column 'rich' cannot be used: it holds values of type list"),
         ("--public people.csv", "--public must be other rows than those of owners in people.csv"),
         ("--public mine.csv --owners nobody", "column 'nobody' is not in people.csv; it has age, "),
+        ("--public mine.csv --owners famly", "; did you mean 'family'?"),
+        (
+            "--public nameless.csv",
+            "it has 41, 170.5, north, yes: does its first line hold the names of columns?",
+        ),
+        ("--public amounts.csv", "label 'rich' holds 75 different amounts in the public rows"),
+        ("--public mine.csv --rounds 0", "--rounds"),
         ("--public mine.csv --test gone.csv", "gone.csv is not there"),
         ("--public mine.csv --out .", "--out must be a file, and . is a folder: give a name in it"),
+        ("--public mine.csv --out people.csv", "--out people.csv is a file that is read: choose"),
+        ("--public mine.csv --out ./mine.csv", "--out mine.csv is a file that is read: choose"),
         ("--public mine.csv --out file/m.tacit", "its folder cannot be made"),
         pytest.param(
             "--public mine.csv --out /proc/m.tacit", "/proc cannot be written to", marks=ON_LINUX

@@ -135,6 +135,13 @@ def test_owners_and_records_are_not_mixed():
     assert budget.spent == 2
 
 
+def test_a_file_of_something_else_is_named(tmp_path):
+    (tmp_path / "notes.txt").write_text("bread and milk")
+    with pytest.raises(ValueError, match=r"notes\.txt holds no budget: name a file that Budget"):
+        boosting(budget=Budget(epsilon=1.0, file=tmp_path / "notes.txt")).fit(X, Y, public=PUBLIC)
+    assert (tmp_path / "notes.txt").read_text() == "bread and milk"
+
+
 def test_delta_adds_up_too():
     budget = Budget(epsilon=9.0, delta=1.5e-6)
     budget.charge("one", 1.0, 1e-6, "owner")

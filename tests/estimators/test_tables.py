@@ -1,5 +1,7 @@
 """Data frames, categories, values and labels that nobody announced."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -207,9 +209,33 @@ def test_public_rows_without_a_label_are_left_out_and_told(classes, kind, nothin
     theirs = np.array(classes)[y]
     labels = theirs.astype(kind)
     labels[:3] = nothing
-    with pytest.warns(DataWarning, match=r"3 of 100 public rows have no label"):
+    with pytest.warns(DataWarning, match=r"3 of 100 public rows have no label") as told:
         model = PrivateClassifier(random_state=1).fit(X, theirs, public=(X[:100], labels[:100]))
     assert model.classes_.tolist() == list(classes)
+    assert len(told) == 1
+
+
+def test_none_among_a_list_of_numpy_labels_is_no_other_type(recwarn):
+    X, y = task(400)
+    labels = [None, *y[1:100]]  # numbers of NumPy in a list of objects
+    model = PrivateClassifier(random_state=1).fit(X, y, public=(X[:100], labels))
+    assert [str(each.message)[:16] for each in recwarn] == ["1 of 100 public "]
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_dates_of_the_standard_library_are_dates():
+    days = [date(2020, 1, 1 + place) for place in range(9)]
+    table = read_frame({"age": list(range(9)), "day": days})
+    assert (list(table.columns), table.left_out) == (["age"], {"day": "dates"})
+    some = read_frame({"age": list(range(9)), "day": [None, *days[1:]]})
+    assert some.left_out == {"day": "dates"}
+    assert read_frame({"age": [1, 2], "none": [None, None]}).left_out == {}
+
+
+def test_lazy_frames_are_refused_with_what_to_do():
+    lazy = frame("polars", {"age": [1, 2]}).lazy()
+    with pytest.raises(TypeError, match=r"a lazy frame holds no rows yet: give its \.collect"):
+        PrivateClassifier().fit(lazy, [0, 1], public=(lazy, [0, 1]))
 
 
 @pytest.mark.parametrize("kind", [SiteEnsemble, PeerEnsemble, SiteEnsembleRegressor])

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -78,6 +79,24 @@ def test_numbers_along_the_axis_keep_apart():
     assert min(right - left for left, right in pairwise(at)) >= 40
     kept = [tick.at for tick in draw(crowded).columns if tick.kept]
     assert 2 <= len(kept) < len(at)
+
+
+def test_a_curve_of_many_points_has_round_numbers_and_may_share_its_height():
+    x = tuple(20 + 1.9 * n for n in range(21))
+    slight = Chart("c", "x", "y", (Line("a", x, tuple(n / 100 for n in range(21))),))
+    assert [tick.text for tick in draw(slight).columns] == [
+        *("20", "25", "30", "35", "40", "45", "50", "55")
+    ]
+    shared = replace(slight, y_ends=(-1.0, 1.5))
+    assert [row.text for row in draw(slight).rows][-1] == "0.2"
+    assert [row.text for row in draw(shared).rows] == [
+        "\u22121",
+        "\u22120.5",
+        "0",
+        "0.5",
+        "1",
+        "1.5",
+    ]
 
 
 def test_the_table_says_the_same_as_the_chart():

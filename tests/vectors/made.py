@@ -38,6 +38,7 @@ from tacit.service.protocol.succession import CAMPAIGN, Successions
 from tacit.wire import encode
 from tacit.wire.envelopes import preimage, public_bytes, sign
 from tests.vectors.checks import cohort_of, hexed, report_of, share_of
+from tests.vectors.sums import make_sums
 
 SEED = 20
 SECRET, OTHER, THIRD = bytes(range(32)), bytes(range(1, 33)), bytes(range(2, 34))
@@ -61,6 +62,7 @@ def make():
         "tapes": _tapes(),
         "draws": _draws(),
         "other_draws": _other_draws(),
+        "sums": make_sums(query_of(Rows(), np.random.default_rng(SEED))),
     }
 
 

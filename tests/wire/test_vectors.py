@@ -3,14 +3,16 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import PURPOSE, Invitation
 from tacit.mechanisms.spaces import Ball
 from tacit.owner.template import Template
 from tacit.service.kinds import read_terms
 from tacit.service.protocol.handshake import TEMPLATE, read_greeting
-from tacit.wire import WireError, decode
+from tacit.wire import WireError, decode, encode
 from tacit.wire.codec import class_of
 from tacit.wire.envelopes import open_signed, verify
+from tests.vectors import sum_from_page
 from tests.vectors.checks import FILE, floats, written
 from tests.vectors.from_page import draw
 from tests.vectors.made import make
@@ -30,7 +32,7 @@ def test_the_code_makes_what_was_written(fresh, section):
 
 
 def test_the_vectors_are_small():
-    assert FILE.stat().st_size < 300_000
+    assert FILE.stat().st_size < 350_000
 
 
 def outcome(work):
@@ -79,6 +81,16 @@ def test_questions(case):
     invitation = open_signed(question, Invitation, PURPOSE, greeted.key)
     assert invitation.digest.hex() == case["digest"]
     assert ("outside" if template.objection(invitation) else "within") == case["is"]
+
+
+@pytest.mark.parametrize("case", VECTORS["sums"], ids=lambda case: str(case["law"]["dim"]))
+def test_sums_are_what_the_page_says(case):
+    tape, share = [int(word, 16) for word in case["tape"]], floats(case["share"]).tolist()
+    assert sum_from_page.rounded(case["law"], share, tape) == case["entries"]
+    assert sum_from_page.report(case).hex() == case["report"]
+    if case["query"]:
+        query = decode(bytes.fromhex(case["query"]), SharesQuery)
+        assert encode(query.batch).hex() == case["batch"]
 
 
 @pytest.mark.parametrize("section", ["draws", "other_draws"])

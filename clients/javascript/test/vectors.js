@@ -128,6 +128,12 @@ const SECTIONS = {
     same(await drawn.then(() => "drawn", (problem) => problem.constructor), RangeError);
   },
 
+  // sums of two servers, which this client takes no part in
+  sums: async (c, same) => {
+    const bytes = fromHex(c.query || c.batch);
+    same(await outcome(() => read(decode(bytes), bytes, "share")), "refused");
+  },
+
   draws: async (c, same) => {
     const share = intoBall(floats(c.share), c.radius);
     const report = await draw(c, c.level, share, c.radius, writtenTape(words(c.tape)));

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import get_close_matches
 from glob import glob
 from io import TextIOWrapper
 from itertools import islice, pairwise
@@ -84,6 +85,8 @@ _OTHER_KINDS = {  # what files begin with that are no CSV
 }
 _MOST_FIRST = max(map(len, _OTHER_KINDS))
 _DELIMITERS = (",", ";", "\t", "|")
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
+_LISTED = 20  # columns that an error names
 _LOOKED_AT = 2_000  # rows that are looked at before anything is loaded that reads all of them
 
 
@@ -185,7 +188,20 @@ def require_columns(file: Path, names: Collection[str], *columns: str | None) ->
     """An error that names the columns there are, unless these are among them."""
     for name in columns:
         if name is not None and name not in names:
-            raise ValueError(f"column {name!r} is not in {file}; it has {', '.join(names)}")
+            raise ValueError(f"column {name!r} is not in {file}; it has {listed(name, names)}")
+
+
+def listed(wanted: str, names: Collection[str]) -> str:
+    """Names of columns, the likeliest one first where there are too many; and what a first line
+    of numbers may mean.
+    """
+    near = get_close_matches(wanted, names, n=1)
+    told = list(dict.fromkeys((*near, *names)) if len(names) > _LISTED else names)[:_LISTED]
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    numbers = any(_NUMBER.fullmatch(name) for name in names)
+    hint = ": does its first line hold the names of columns?" if numbers else ""
+    likely = f"; did you mean {near[0]!r}?" if near and not numbers else ""
+    return f"{', '.join(told)}{more}{hint}{likely}"
 
 
 def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
@@ -246,8 +262,10 @@ def _other_kind(first: bytes) -> str:
     return next(kinds, "")
 
 
-def check_writable(option: str, out: Path) -> None:
-    """Make the folder of a file; an hour's work should not end at a wrong name."""
+def check_writable(option: str, out: Path, *read: Path | None) -> None:
+    """Make the folder of a file; an hour's work should not end at a wrong name, nor in the place
+    of what is `read`: a file, or a pattern that has it among its own.
+    """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -258,6 +276,10 @@ def check_writable(option: str, out: Path) -> None:
         raise ValueError(f"{option} must be a file, and {out} is a folder: give a name in it")
     if out.exists() and not os.access(out, os.W_OK):
         raise ValueError(f"{option} {out} is there and must not be changed: choose another name")
+    for each in read:
+        among = [] if each is None else [each, *map(Path, glob(str(each)))]
+        if out.exists() and any(file.is_file() and out.samefile(file) for file in among):
+            raise ValueError(f"{option} {out} is a file that is read: choose another name")
     _try_writing(option, out.parent)
 
 

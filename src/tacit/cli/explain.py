@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
 
 _MOST = 12  # columns with a chart of their own
 _FIRST = 20  # rows whose contributions are shown one by one
+_DRAWN = 3  # classes with a line of their own
 _ENDINGS = (".onnx", ".json", ".md", ".html")  # of what can be exported
 
 CampaignKey = Annotated[
@@ -48,7 +49,7 @@ def explain(
     check_file(model, "a model that tacit fit wrote")
     if data is not None:
         check_file(data)
-    check_writable("--out", out)
+    check_writable("--out", out, model, data)
     from tacit.estimators.explanation import Explainer
     from tacit.render.pages import write_page
 
@@ -59,11 +60,12 @@ def explain(
     write_page(_page(explainer, ranked, found, str(model)), out)
     how = "over the public range" if found is None else f"over {len(found.contributions):,} rows"
     screen.tell(page=out, importances=dict(ranked), measured=how, unit=explainer.unit)
-    table = table_of(f"What moves the model most ({explainer.unit}, mean size {how})")
+    table = table_of()
     table.add_column("column")
     table.add_column("importance", justify="right")
     for name, value in ranked[:_MOST]:
         table.add_row(name, f"{value:.3g}")
+    screen.say(f"What moves the model most ({explainer.unit}, mean size {how}):")
     screen.console.print(table)
     screen.say(f"page: {out}")
 
@@ -101,6 +103,8 @@ def _page(
         "from the published model and its public schema"
         + (", and from your rows." if found else ".")
     )
+    if len(explainer.outputs) == 1 and explainer.outputs[0] in map(str, explainer.schema.classes):
+        lead += f" What is above 0 speaks for {explainer.outputs[0]!r}, below 0 against it."
     order = [name for name, _ in ranked]
     curves = sorted(explainer.curves, key=lambda curve: order.index(curve.name))[:_MOST]
     top = Figures(tuple((name, f"{value:.3g}", explainer.unit) for name, value in ranked[:4]))
@@ -110,12 +114,13 @@ def _page(
         tuple((name, f"{value:.3g}") for name, value in ranked),
         bars=tuple(value for _, value in ranked),
     )
-    sizes = [each[0] for curve in curves if not curve.is_ordered for each in curve.changes]
+    sizes = [size for curve in curves for each in curve.changes for size in each[:_DRAWN]]
     ends = (min(sizes, default=0.0), max(sizes, default=0.0))
     alone = Section(
         "Each column alone",
         "What a column changes in the score of a row of which nothing else is known. Of a sum over "
-        "columns this is the whole model; where columns act together, rows below tell more.",
+        "columns this is the whole model; where columns act together, rows below tell more. All "
+        "are drawn to one scale.",
         tuple(_draw_curve(curve, explainer, ends) for curve in curves),
     )
     sections = [Section("What counts most", parts=(top, whole)), alone]
@@ -141,9 +146,9 @@ def _draw_curve(
         return Table(f"{curve.name}, {explainer.unit}", heading, cells, bars=bars, ends=ends)
     lines = tuple(
         Line(name, curve.places, tuple(change[place] for change in curve.changes), kind="ours")
-        for place, name in enumerate(explainer.outputs[:3])
+        for place, name in enumerate(explainer.outputs[:_DRAWN])
     )
-    return Chart(curve.name, curve.name, explainer.unit, lines)
+    return Chart(curve.name, curve.name, explainer.unit, lines, y_ends=ends)
 
 
 def _rows_section(found: "Explanation") -> "Section":
@@ -211,7 +216,7 @@ def export(
     check_file(model, "a model that tacit fit wrote")
     if test is not None:
         check_file(test)
-    check_writable("--out", out)
+    check_writable("--out", out, model, test)
     saved, signer = _read_published(model, campaign_key)
     if ending == ".onnx":
         from tacit.estimators.export import write_onnx

@@ -219,7 +219,7 @@ def fit(
         typer.Option(help="Of peers (paper D): cells that a number's range is cut into.", min=2),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="In how many rounds to ask (T of papers A, B and D).")
+        int | None, typer.Option(help="In how many rounds to ask (T of papers A, B and D).", min=1)
     ] = None,
     mechanism: Annotated[
         str | None, typer.Option(help="Default: the one with the least error.")
@@ -286,7 +286,7 @@ def fit(
     headings = files.check(label, owners)
     positive("epsilon", epsilon)
     one_of("trust", NOBODY if trust is None else trust, TRUSTS)
-    check_writable("--out", out)
+    check_writable("--out", out, data, public, test, schema)
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     with on_interrupt():

@@ -76,6 +76,11 @@ class Kit:
 
     @classmethod
     def read(cls, file: Path) -> "Kit":
+        if not file.exists():
+            raise ValueError(
+                f"{file} is not there: give the file that tacit invite made, or the coordinator's "
+                "address, https://host:port"
+            )
         try:
             found = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as problem:

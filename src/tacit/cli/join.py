@@ -305,6 +305,7 @@ def model(
     from tacit.wire.envelopes import public_bytes
 
     check_writable("--out", out)
+    log_to_stderr(as_json=False)  # that nobody answers is told while it is waited for
     way, folder = Way.to(url, optional_key(campaign_key), authority, patience), home_folder(home)
     kept = Home.at(folder) if (folder / "identity").exists() else None
 
@@ -358,6 +359,7 @@ def leave(
     folder = home_folder(home)
     if not (folder / "identity").exists():
         raise ValueError(f"{folder} is no home: give the one that joined with --home")
+    log_to_stderr(as_json=False)
     kept, way = Home.at(folder), Way.to(url, None, authority, patience)
 
     async def run() -> bool:

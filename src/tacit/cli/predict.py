@@ -163,7 +163,7 @@ def predict(
     began = time.monotonic()
     check_file(model, "a model that tacit fit wrote")
     heading = check_table(data, written=(decimal, encoding))
-    check_writable("--out", out)
+    check_writable("--out", out, model, data)
     with on_interrupt():
         from tacit._util.kernels import interpreted
         from tacit.data.table_file import open_rows

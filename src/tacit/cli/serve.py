@@ -111,11 +111,11 @@ def helper(
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
         sheets = Sheets(state / "rehearsal.db")
         made = Helper(rehearsal_key(), sheets, campaign or [], minimum, seeded(rehearsal))
+    address = f"{'http' if certificate is None else 'https'}://{host}:{port}/"
     screen.say(f"helper key (owners pin it): {made.public}")
-    screen.tell(
-        helper_key=made.public,
-        address=f"{'http' if certificate is None else 'https'}://{host}:{port}/",
-    )
+    what = "" if campaign else "; no --campaign is named: it tells its key, and adds nothing up"
+    screen.say(f"address: {address}{what}")
+    screen.tell(helper_key=made.public, address=address)
     screen.close()
 
     def app() -> Guard:

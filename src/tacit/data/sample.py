@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.checks import listed
 from tacit._util.types import AnyArray
 from tacit.data.cohort import NumberSchema, Public, Range
 from tacit.data.schema import Category, Number, Schema
@@ -226,10 +227,15 @@ def describe(
             f"{len(classes)}: "
             "give rows of several classes, or a column of classes instead of amounts"
         )
+    if not numbers and labels.dtype.kind == "f" and len(classes) > 20 and (labels % 1 > 0).any():
+        raise ValueError(
+            f"label {label!r} holds {len(classes)} different amounts in the public rows: name a "
+            "column of classes, or write a class for each range of amounts into one"
+        )
     for name in (*leave_out, *categories):
         if name not in table.columns and name not in table.left_out:
             raise ValueError(
-                f"column {name!r} is not in the public table; it has {', '.join(table.columns)}"
+                f"column {name!r} is not in the public table; it has {listed(name, table.columns)}"
             )
     kept, left_out = _divide(features, table.left_out, categories)
     if not kept:
@@ -316,8 +322,8 @@ def _identifies(column: AnyArray) -> bool:
 
 def _distinct(column: Any) -> list[Any]:
     """Different values that are there (missing are None and NaN), in order; numbers by size."""
-    there = {value for value in column.tolist() if value is not None and value == value}
-    return in_order(there)
+    values = (value.item() if isinstance(value, np.generic) else value for value in column.tolist())
+    return in_order({value for value in values if value is not None and value == value})
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:

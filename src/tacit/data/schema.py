@@ -279,7 +279,9 @@ class Schema:
                 features.append(Category.among(str(name), seen))
             else:
                 features.append(Number.around(str(name), as_floats(column)))
-        return cls(tuple(features), tuple(np.unique(np.asarray(y)).tolist()))
+        seen = np.unique(np.asarray(y)).tolist()  # of objects NumPy's numbers stay as they are
+        classes = (each.item() if isinstance(each, np.generic) else each for each in seen)
+        return cls(tuple(features), tuple(classes))
 
 
 class _Scale(NamedTuple):

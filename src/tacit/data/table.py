@@ -14,6 +14,7 @@ every value is read by itself (`keep_frame`).
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from typing import Any, overload
 from unicodedata import normalize
@@ -22,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tacit._util.checks import listed
 from tacit._util.types import AnyArray, BoolArray, IntArray
 from tacit.data.schema import float_or_nan, has_value, text_of
 
@@ -80,7 +82,7 @@ class UserTable:
             )
         if name not in self.columns:
             raise ValueError(
-                f"column {name!r} is not in the table; it has {', '.join(self.columns)}"
+                f"column {name!r} is not in the table; it has {listed(name, self.columns)}"
             )
         return self.columns[name]
 
@@ -92,6 +94,8 @@ def is_frame(table: Any) -> bool:
     """Whether this is named columns: a table of ours, a data frame, an Arrow table, a mapping, or
     a list of mappings, one for each row.
     """
+    if hasattr(table, "collect") and hasattr(table, "collect_schema"):
+        raise TypeError("a lazy frame holds no rows yet: give its .collect()")
     named = hasattr(table, "columns") or isinstance(table, dict) or _is_records(table)
     return named and not hasattr(table, "tocsr")  # a sparse matrix may be a mapping of places
 
@@ -106,7 +110,12 @@ def read_frame(frame: Any) -> UserTable:
     >>> {name: column.tolist() for name, column in table.columns.items()}
     {'age': [30, 41], 'town': ['n', None], 'odd': [1, 2]}
     """
-    return frame if isinstance(frame, UserTable) else type_columns(keep_frame(frame))
+    if isinstance(frame, UserTable):
+        return frame
+    table = keep_frame(frame)
+    dates = {name: "dates" for name, column in _named_columns(frame) if _are_dates(column)}
+    kept = {name: column for name, column in table.columns.items() if name not in dates}
+    return type_columns(UserTable(kept, table.left_out | dates, table.categories))
 
 
 def keep_frame(frame: Any) -> UserTable:
@@ -186,6 +195,14 @@ def _each_value(column: Any) -> AnyArray:
         for value, text in zip(values, kept, strict=True)
     ]
     return found
+
+
+def _are_dates(column: Any) -> bool:
+    """Whether values of no declared type are dates, as those of the standard library."""
+    if getattr(column, "dtype", _OBJECTS) != _OBJECTS or isinstance(column, pa.ChunkedArray):
+        return False
+    there = [value for value in column if value is not None and value == value]
+    return bool(there) and all(isinstance(value, date) for value in there)
 
 
 def _as_text(value: Any) -> str | None:

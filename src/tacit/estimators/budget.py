@@ -213,9 +213,17 @@ budget of 2 has 0.5 left: nobody was asked
         made = sqlite3.connect(
             self.file or ":memory:", isolation_level=None, check_same_thread=False
         )
-        if self.file is not None:
-            use_journal(made)
-        made.executescript(_TABLES)
+        try:
+            if self.file is not None:
+                use_journal(made)
+            made.executescript(_TABLES)
+        except sqlite3.DatabaseError as problem:
+            made.close()
+            if problem.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+                raise
+            raise ValueError(
+                f"{self.file} holds no budget: name a file that Budget made, or one to be made"
+            ) from None
         return made
 
 

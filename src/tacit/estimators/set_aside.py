@@ -84,8 +84,8 @@ def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
         check_classification_targets(known)
         if len(np.unique(known)) < 2:
             raise ValueError(
-                "the data user's sample has one class; two or more are needed, or a schema "
-                "that names them"
+                f"the data user's sample has {'one class' if len(known) else 'no label'}; two or "
+                "more classes are needed, or a schema that names them"
             )
     sample = Sample.of(X, y, estimator.schema)
     warn_notes(sample.notes)

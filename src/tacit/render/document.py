@@ -59,6 +59,7 @@ class Chart:
     """Lines over one pair of axes. `note` says what bars show, and what to look at.
 
     With `steps` the x axis counts them from 1 and has room for all, also for those to come.
+    `y_ends` are heights that the y axis reaches at least: those of charts that are compared.
     """
 
     title: str
@@ -69,6 +70,7 @@ class Chart:
     note: str = ""
     y_scale: Scaling = "linear"
     steps: int = 0
+    y_ends: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.lines:

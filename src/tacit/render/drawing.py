@@ -11,6 +11,7 @@ WIDTH, HEIGHT = 620, 380  # of the sheet, in units of its own
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 16, 16, 66  # margins: numbers and labels fit in
 # least distance of numbers along the x axis; on a narrow screen they are larger
 _GAP, _NARROW_GAP = 46.0, 104.0
+_MANY = 10  # points that have numbers of their own under them
 # between points of different lines at one x, so that their bars do not hide each other
 _APART = 4.0
 _MARKERS = (  # around 0, 0; filled or hollow, so that twice as many lines differ without colour
@@ -88,7 +89,7 @@ def draw(chart: Chart) -> Drawing:
     places: Sequence[float] = range(1, chart.steps + 1) if chart.steps else _places(chart.lines)
     ends = (0.5, chart.steps + 0.5) if chart.steps else widen(places, chart.x_scale, 0.04)
     across = Scale(*ends, _LEFT, WIDTH - _RIGHT, chart.x_scale)
-    low, high, grid = nice_ends(_reach(chart), chart.y_scale)
+    low, high, grid = nice_ends([*_reach(chart), *chart.y_ends], chart.y_scale)
     down = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.y_scale)
     numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes, curves = count(), []
@@ -110,7 +111,7 @@ def draw(chart: Chart) -> Drawing:
         note=chart.note,
         curves=tuple(curves),
         rows=tuple(Tick(down.at(value), short(value)) for value in grid),
-        columns=_columns(places, across),
+        columns=_columns(_written(places, chart), across),
         figures=as_table(chart),
     )
 
@@ -213,8 +214,20 @@ def _figure(value: float, error: float, known: bool) -> str:
     return f"{value:.4g} ± {error:.2g}" if known else f"{value:.4g}"
 
 
+def _written(places: Sequence[float], chart: Chart) -> Sequence[float]:
+    """Where the x axis may have numbers: under the points themselves; where these are many, as of
+    a curve over a range, at round numbers.
+    """
+    if chart.steps or chart.x_scale == "log" or len(places) <= _MANY:
+        return places
+    low, high = min(places), max(places)
+    step = _step((high - low) / _MANY)
+    first, last = ceil(low / step - _CLOSE), floor(high / step + _CLOSE)
+    return [round(number * step, 12) for number in range(first, last + 1)]
+
+
 def _columns(places: Sequence[float], across: Scale) -> tuple[Tick, ...]:
-    """Numbers under the points themselves, as many as there is room for."""
+    """Numbers at these places, as many as there is room for."""
     written = _apart(places, across, _GAP)
     kept = set(_apart(written, across, _NARROW_GAP))
     return tuple(Tick(across.at(x), short(x), x in kept) for x in written)

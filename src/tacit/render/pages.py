@@ -270,6 +270,9 @@ def _figure_of(chart: Chart) -> Any:
     axis.grid(axis="y", color="0.9")
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
+    if chart.y_ends:
+        low, high = axis.get_ylim()
+        axis.set_ylim(min(low, *chart.y_ends), max(high, *chart.y_ends))
     if chart.y_scale == "linear" and min(y for line in chart.lines for y in line.y) >= 0:
         axis.set_ylim(bottom=max(0.0, axis.get_ylim()[0]))
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
