@@ -5,15 +5,12 @@ participants.
 import json
 from html import escape
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
-from tacit.data.schema import Schema
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import page_of
-from tacit_papers.d.diffprs import DiffPRS
 from tacit_papers.d.edge import EdgeCell, EdgeRow
 from tacit_papers.d.events import EVENTS, EventRow
 from tacit_papers.d.experiment import CONTESTANTS, EventCell, PeerCell, PeerRow, cells_d
@@ -161,21 +158,3 @@ def test_what_a_participant_pays_grows_with_rounds_and_not_with_rows(rows):
     assert usual.installed > 10
     section = next(each for each in report_d(rows).sections if "participant pays" in each.title)
     assert "megabytes" in section.text
-
-
-def test_the_published_scheme_has_the_face_of_an_estimator():
-    task = make_up("adult", rows=1_500)
-    table = {
-        feature.name: np.random.default_rng(place).uniform(-1, 1, 1_500)
-        for place, feature in enumerate(task.schema.features[:3])
-    }
-    schema = Schema(task.schema.features[:3], (0, 1))
-    y = (table["a"] > 0.2).astype(int)
-    model = DiffPRS(schema, epsilon=4.0, rounds=10, random_state=1)
-    model.fit(table, y, owners=np.arange(1_500) % 3)
-    assert "exact alphas" in model.unsound_
-    assert (model.predict(table, 2) == y).mean() > 0.8
-    with pytest.raises(ValueError, match="participant must be one of"):
-        model.predict(table, 3)
-    with pytest.raises(ValueError, match="leaves must be one of"):
-        DiffPRS(schema, leaves="thirds").fit(table, y)

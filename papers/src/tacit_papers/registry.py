@@ -14,7 +14,8 @@ from tacit_papers.a import experiment as paper_a
 from tacit_papers.a.bounds import BoundRow, RoundCostRow, ScaleRow
 from tacit_papers.a.claims import statements_a
 from tacit_papers.a.measurements import PublicRow, ReadingRow, TableRow
-from tacit_papers.a.patches import PatchRow
+from tacit_papers.a.patches import PatchRow, SmallPatchRow
+from tacit_papers.a.problems import ProblemRow
 from tacit_papers.a.report import report_a
 from tacit_papers.b import experiment as paper_b
 from tacit_papers.b.claims import statements_b
@@ -30,7 +31,7 @@ from tacit_papers.claims import Statement
 from tacit_papers.d import experiment as paper_d
 from tacit_papers.d import tasks
 from tacit_papers.d.claims import statements_d
-from tacit_papers.d.edge import EdgeRow
+from tacit_papers.d.edge import EdgeRow, InstallRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.d.report import report_d
@@ -86,6 +87,8 @@ KINDS = (
     PublicRow,
     ReadingRow,
     PatchRow,
+    SmallPatchRow,
+    ProblemRow,
     BoundRow,
     RoundCostRow,
     ScaleRow,
@@ -97,6 +100,7 @@ KINDS = (
     PeerRow,
     EventRow,
     EdgeRow,
+    InstallRow,
 )  # of rows of all papers
 COMPARISONS = {
     "ahead": Comparison(

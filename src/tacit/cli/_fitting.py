@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import Heading, whole
+from tacit._util.checks import Heading, one_of, whole
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.combination import MAPS, Outlook, look_ahead
+from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.cli._fit_report import Evaluation, FitResult, as_document, show
@@ -32,7 +33,7 @@ from tacit.data.table_file import (
     read_sample,
 )
 from tacit.estimators.boosting import PrivateBoosting
-from tacit.estimators.classifier import PrivateClassifier
+from tacit.estimators.classifier import FEATURES, PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.planning import Plan
 from tacit.estimators.sites import SiteEnsemble
@@ -42,6 +43,7 @@ from tacit.mechanisms.streams import drawing_order, stream_of
 if TYPE_CHECKING:
     from tacit.estimators.at_scale import FileOwners
 
+TREES = "trees"  # of owners' answers, which no plan foresees
 _AT_ONCE = 1 << 25  # values of a table that is read at once
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind for kind in (PrivateClassifier, PrivateBoosting, SiteEnsemble, PeerEnsemble)
@@ -186,6 +188,8 @@ def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
             f"--method {method} learns two classes, and the label has {len(schema.classes)}: "
             "choose another --method, or a label of two classes"
         )
+    if "features" in options:
+        one_of("features", options["features"], FEATURES)
     if "learner" in chosen.options:
         options = _with_learner(options)
     return _ESTIMATORS[chosen.kind](schema=schema, **dict(chosen.fixed), **options)
@@ -246,7 +250,7 @@ class Fitting:
         own = fit_public(sample.public)
         step("planning", WEIGHTS["plan"])
         outlook = None
-        if "outlook" in method.takes:
+        if "outlook" in method.takes and estimator.features != TREES:
             asked = Population(
                 owned.count,
                 estimator.epsilon,
@@ -254,7 +258,8 @@ class Fitting:
                 estimator.trust,
                 estimator.delta,
             )
-            outlook = look_ahead(sample.public, own, asked)
+            maps = MAPS if estimator.features == "auto" else (estimator.features,)
+            outlook = look_ahead(sample.public, own, asked, maps)
         return cls(method, estimator, owned, sample=sample, own=own, outlook=outlook)
 
     @property
@@ -263,6 +268,8 @@ class Fitting:
         nothing to keep before that is done.
         """
         rounds: int | None = getattr(self.estimator, "rounds", None)
+        if getattr(self.estimator, "features", "") == TREES:
+            return (Growth() if rounds is None else Growth(trees=rounds)).questions
         return rounds if self.outlook is None else rounds or self.outlook.rounds
 
     @property

@@ -76,7 +76,7 @@ OF_LEARNERS = ("cuts", "ridge", "bound")  # options of base learners
 METHODS = {
     "classifier": FitMethod(
         "PrivateClassifier",
-        ("rows_per_owner", "mechanism", "rounds", "trust", "delta", "engine"),
+        ("features", "rows_per_owner", "mechanism", "rounds", "trust", "delta", "engine"),
         takes=("baseline", "outlook"),
     ),
     "boosting": FitMethod(
@@ -84,7 +84,7 @@ METHODS = {
         (
             *("learner", *OF_LEARNERS, "mechanism", "rounds", "owners_per_round", "attempts"),
             *("trust", "delta", "engine"),
-            *("error", "error_epsilon"),
+            *("error", "error_epsilon", "sums"),
         ),
         takes=("baseline",),
     ),
@@ -141,6 +141,13 @@ def fit(
             "(paper D) or trees (after InPriv)."
         ),
     ] = "classifier",
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="Of the classifier: auto (default), linear, products, waves, leaves; or trees, "
+            "grown from owners' answers (gradient boosting, which paper A leaves for later)."
+        ),
+    ] = None,
     learner: Annotated[
         str | None,
         typer.Option(
@@ -172,6 +179,13 @@ def fit(
     ] = None,
     error_epsilon: Annotated[
         float | None, typer.Option(help="What one owner may spend on those sums, besides.")
+    ] = None,
+    sums: Annotated[
+        str | None,
+        typer.Option(
+            help="How those are added up: by 'two servers' (default); with tacit-papers also paper "
+            "B's 'ring' and 'shamir', which are simulations and NOT PRIVATE."
+        ),
     ] = None,
     owners_per_round: Annotated[
         int | None, typer.Option(help="Of boosting: how many a round asks (H of paper A).")
@@ -275,11 +289,15 @@ def fit(
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
     options |= {"cuts": cuts, "ridge": ridge, "bound": bound, "error": error}
     options |= {"error_epsilon": error_epsilon, "owners_per_round": owners_per_round}
+    options |= {"sums": sums, "features": features}
     options |= {"attempts": attempts, "combine": combine, "privacy": privacy}
     options |= {"rows_per_owner": rows_per_owner, "epsilon": epsilon, "random_state": seed}
     options |= {"trust": trust, "delta": delta, "engine": engine, "loss": loss}
     options |= {"components": components, "rho": rho, "listen_to": listen_to, "bins": bins}
     chosen.check_options(method, options)
+    if error != "owners" and not (sums is None and error_epsilon is None):
+        given = "error_epsilon" if sums is None else "sums"
+        raise ValueError(f"{_flag(given)} goes with --error owners, and only there")
     if owners == label:
         raise ValueError(f"--owners and --label must be two columns, got {label!r} for both")
     files = FitFiles(data, public, public_rows, test=test, out=out, written=(decimal, encoding))

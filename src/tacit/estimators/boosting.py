@@ -31,11 +31,11 @@ from tacit.estimators.inputs import (
     read_inputs,
 )
 from tacit.learners.learner import Facts, Learner
-from tacit.learners.owners import learner_or_simulation
+from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
-from tacit.sums import NOBODY
-from tacit.sums.secure_sum import SecureSum, TwoServers
+from tacit.sums import HOW, NOBODY
+from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
 
 class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -68,9 +68,10 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         over all owners.
     error_epsilon : float, default=1.0
         With error="owners", the budget of all these sums together, on top of `epsilon`.
-    sums : SecureSum, default=None
-        With error="owners", how they are added up; None: by two servers that add noise. A ring as
-        published (`tacit_papers.b.ring.RingSum()`) is a simulation without a guarantee.
+    sums : str or SecureSum, default=None
+        With error="owners", how they are added up; None or "two servers": by two servers that add
+        noise. With `tacit_papers` also "ring" and "shamir", which paper B names: exact, so they are
+        simulations without a guarantee.
     schema : Schema, default=None
         Bounds, categories and classes, where they are known; None takes them from the data user's
         sample.
@@ -131,7 +132,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         owners_per_round: int | None = None,
         error: str = "public",
         error_epsilon: float = 1.0,
-        sums: SecureSum | None = None,
+        sums: str | SecureSum | None = None,
         schema: Schema | None = None,
         public_fraction: float = 0.2,
         attempts: int = 5,
@@ -256,9 +257,11 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
     def _judge(self, judged: str, known: Public, most: int) -> tuple[Judge, SecureSum | None]:
         """Who finds a base model's error, in `most` rounds, and by which sums."""
         if judged == "public":
+            if self.sums is not None:
+                raise ValueError("sums must be given with error='owners', and only then")
             return OwnSample(known), None
         budget = positive("error_epsilon", self.error_epsilon)
-        return AllOwners(), TwoServers(epsilon=budget / most) if self.sums is None else self.sums
+        return AllOwners(), _sums_of(self.sums, budget / most)
 
     def _cost(self, epsilon: float, sums: SecureSum | None, *, sound: bool) -> float:
         """What an owner pays at most: for its report, and for all sums that judge."""
@@ -308,6 +311,19 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
 
     def _winners(self, parts: FloatArray) -> AnyArray:
         return np.asarray(self.classes_[np.argmax(parts, axis=1)])
+
+
+def _sums_of(given: str | SecureSum | None, epsilon: float) -> SecureSum:
+    """How errors are added up: the sums given, by name those of two servers at this epsilon for
+    each, or a simulation.
+    """
+    if isinstance(given, SecureSum):
+        return given
+    if given is None or given == HOW:
+        return TwoServers(epsilon=epsilon)
+    load_simulations()
+    simulated: Any = SIMULATED_SUMS[one_of("sums", given, (HOW, *SIMULATED_SUMS))]
+    return simulated()
 
 
 def _owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:

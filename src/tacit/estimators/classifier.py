@@ -40,6 +40,7 @@ from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
 from tacit.sums import NOBODY
 
+FEATURES = ("auto", "linear", "products", "waves", "leaves", "trees")
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
 
 
@@ -257,9 +258,8 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
 
     def _choices(self) -> "_Choices":
         """The parameters, each one of those that there are."""
-        maps = ("auto", "linear", "products", "waves", "leaves", "trees")
         combine = one_of("combine", self.combine, ("precision", "private"))
-        features = one_of("features", self.features, maps)
+        features = one_of("features", self.features, FEATURES)
         trees = combine == "precision" and features == "trees"
         return _Choices(
             algorithm="trees" if trees else combine,

@@ -260,7 +260,7 @@ def _owners_guarantee(
     """The guarantee of owners that give one report each; no epsilon is named where none holds."""
     void = ""
     if unsound:
-        void = f"this learner may only be simulated: {unsound}"
+        void = f"what was published may only be simulated: {unsound}"
     elif mechanism == "none":
         void = "shares were reported as they are, mechanism='none'"
     return Guarantee(
@@ -418,6 +418,17 @@ def peer_guarantee(
         held=_OWN,
         influence=influence + (f"; {_ONE_VOICE}" if alike and influence else ""),
         in_clear="" if source is None else source.in_clear,
+    )
+
+
+def published_peers_guarantee(unsound: str, source: Source | None, stream: Stream) -> Guarantee:
+    """That a scheme of peers as published guarantees nothing, and why."""
+    whole = peer_guarantee([np.inf], 1, source, stream)
+    sample = () if source is None else (source.sentence("bounds"), *source.told)
+    return replace(
+        whole,
+        void=f"what was published may only be simulated: {unsound}",
+        not_protected=(*sample, "Who the participants are, and all that they tell each other."),
     )
 
 

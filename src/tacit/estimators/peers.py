@@ -11,14 +11,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import one_of, positive, whole
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.engines.inline import INLINE, Inline, Monitor
 from tacit.estimators.budget import Budget
 from tacit.estimators.displays import ClassifierFace
-from tacit.estimators.guarantee import peer_guarantee
+from tacit.estimators.guarantee import peer_guarantee, published_peers_guarantee
 from tacit.estimators.inputs import (
     accept_labels,
     accept_rows,
@@ -43,7 +43,9 @@ from tacit.estimators.peer_methods import (
     method_of,
     two_classes,
 )
+from tacit.estimators.persistence import SavedModel
 from tacit.estimators.set_aside import PublicPart, draw_sample
+from tacit.learners.owners import load_simulations
 from tacit.learners.peers.alike import (
     ALIKE,
     LISTENING,
@@ -53,7 +55,7 @@ from tacit.learners.peers.alike import (
     telling_columns,
 )
 from tacit.learners.peers.cells import Cells
-from tacit.learners.peers.own_model import RHO, RIDGE
+from tacit.learners.peers.own_model import RHO, RIDGE, SCHEMES, PublishedScheme
 from tacit.learners.peers.peer_model import (
     Additive,
     NoisyTrees,
@@ -84,7 +86,9 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         one in each.
     method : str, default="turns"
         "turns" (participants take turns and choose an attribute), "stumps" (everybody shares random
-        stumps, as in paper D) or "trees" (boosted trees passed along, after InPriv).
+        stumps, as in paper D) or "trees" (boosted trees passed along, after InPriv). With
+        `tacit_papers` also "DiffPRS" (or "stumps, as published"), paper D to the letter: everybody
+        listens to everybody, nothing may be served, and it is a simulation without a guarantee.
     rho : float, default=RHO
         Which peers a participant leaves out of its own model: those that fit its rows as badly as
         this. 0 is as well as its own rows could, 1 is chance, 2 the opposite.
@@ -225,16 +229,16 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         classes = label_numbers(labels[stay], self.schema_)
         self._cohort = group_rows(self.cells_, self._held, rows, classes, numbers)
         self._stream = stream
-        self.released_ = self._method.nothing
         self.models_: dict[Any, PeerModel] = {}
         self.spent_: dict[Any, float] = {}
         self._source = None if part is None else part.source
         self.transcript_ = b""
         self._present: dict[int, float] = {}
-        return self._learn(
-            dict(zip(self._held, budgets_of(self.epsilon, self.participants_), strict=True)),
-            monitor,
-        )
+        budgets = dict(zip(self._held, budgets_of(self.epsilon, self.participants_), strict=True))
+        if self.method in SCHEMES:
+            return self._simulate(SCHEMES[self.method], budgets)
+        self.released_ = self._method.nothing
+        return self._learn(budgets, monitor)
 
     def join(
         self,
@@ -321,6 +325,26 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
             self.ended_ = f"stopped after {engine.answered} questions"
         return self
 
+    def _simulate(self, scheme: PublishedScheme, budgets: dict[int, float]) -> Self:
+        """A scheme as published, for comparison: everybody ends with a model of its own."""
+        if len(set(budgets.values())) > 1:
+            raise bad("epsilon", f"one number with method {self.method!r}", self.epsilon)
+        charge = self._charge(np.inf, unit="record")
+        self._present, epsilon = budgets, budgets[0]
+        coins, rounds = self._stream.child("public coins"), whole("rounds", self.rounds, 1)
+        found = scheme.run(
+            self._cohort, self.cells_, self._held, rounds, epsilon, coins=coins, stream=self._stream
+        )
+        if charge is not None:
+            charge.settle(asked=True)
+        own = zip(self.participants_, found, strict=True)
+        self.models_ = {name: PeerModel(self.cells_, model) for name, model in own}
+        self.released_ = METHODS["stumps"].nothing
+        self.guarantee_ = published_peers_guarantee(scheme.unsound, self._source, self._stream)
+        self.ended_, self.report_ = f"{len(found)} participants, simulated", []
+        self.__dict__.pop("served_", None)
+        return self
+
     def _settle(self) -> Self:
         """Everybody present makes its own model; the served one is made of what was released."""
         self.served_ = PeerModel(self.cells_, self._method.served(self.released_))
@@ -375,7 +399,20 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
     def decision_function(self, X: Any) -> FloatArray:
         """Log odds of the second class, by what was released."""
         check_is_fitted(self)
+        self._check_served()
         return self.served_.decision_function(accept_table(self, X, reset=False))
+
+    def _check_served(self) -> None:
+        if not hasattr(self, "served_"):
+            raise ValueError(
+                f"with method {self.method!r} there is no model that may be served or saved: "
+                "models_[participant].predict says what a participant's own model says"
+            )
+
+    def content(self) -> SavedModel:
+        if hasattr(self, "models_"):
+            self._check_served()
+        return super().content()
 
     def _to_save(self) -> ServedScores:
         scores = self.served_.inner
@@ -398,6 +435,10 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
 
     def _check_participants(self) -> None:
         check_is_fitted(self)
+        if self.method in SCHEMES:
+            raise ValueError(
+                f"method {self.method!r} is simulated as a whole: fit all participants again"
+            )
         if not hasattr(self, "_cohort"):
             raise ValueError(
                 "a model that was read from a file, or copied, has no participants: they are where "
@@ -405,7 +446,9 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
             )
 
     def _check(self) -> None:
-        one_of("method", self.method, METHODS)
+        if self.method not in METHODS:
+            load_simulations()
+        one_of("method", self.method, (*METHODS, *SCHEMES))
         one_of("listen_to", self.listen_to, LISTENING)
         positive("rho", self.rho)
         positive("ridge", self.ridge)

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, sinh
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -118,6 +118,23 @@ class SecureSum(ABC):
         if not len(rows) * self.steps <= _LARGEST_SUM:
             raise bad("number of owners", f"at most {_LARGEST_SUM // self.steps}", len(rows))
         return rows
+
+
+# as papers have them, and unsound: estimators simulate them by name, no campaign takes them
+SIMULATED_SUMS: dict[str, type[SecureSum]] = {}
+SimulatedSum = TypeVar("SimulatedSum", bound=type[SecureSum])
+
+
+def simulate_sum(name: str) -> Callable[[SimulatedSum], SimulatedSum]:
+    """Make a sum that may only be simulated known to estimators by this name."""
+
+    def known(kind: SimulatedSum) -> SimulatedSum:
+        if not kind.unsound:
+            raise ValueError(f"a simulation must say why it is unsound, got {kind.__name__}")
+        SIMULATED_SUMS[name] = kind
+        return kind
+
+    return known
 
 
 def encode(terms: FloatArray, steps: int) -> WordArray:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tacit_papers.a.bounds import BoundCell, ScaleCell
 from tacit_papers.a.measurements import TABLE_OF, BoostingCell, PublicCell, ReadingCell, TableCell
-from tacit_papers.a.patches import PatchCell
+from tacit_papers.a.patches import PatchCell, SmallPatchCell
+from tacit_papers.a.problems import ProblemCell
 from tacit_papers.a.published import EPSILONS
 from tacit_papers.runner import Cell
 
@@ -38,7 +39,7 @@ def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
 
 def _full_cells(seed: int) -> list[Cell]:
     make = _CellsOfA(seed)
-    cells: list[Cell] = [make.bounds(runs=20)]
+    cells: list[Cell] = [make.bounds(runs=20), make.problems()]
     for dataset in DATASETS:
         cells.append(make.public(dataset))
         for learner, sizes in SIZES.items():
@@ -56,6 +57,7 @@ def _full_cells(seed: int) -> list[Cell]:
             cells.append(make.patches(dataset))
         if dataset == "mnist":
             cells += [make.over_owners(dataset, owners, 10) for owners in _OWNERS]
+            cells += [make.small_patches(learner, dataset) for learner in ("centroid", "stump")]
     return cells
 
 
@@ -135,6 +137,24 @@ class _CellsOfA:
             cost=45.0,
             classes=classes,
             words=words,
+        )
+
+    def problems(self) -> ProblemCell:
+        return ProblemCell(where="readings", dataset="synthetic", runs=1, seed=self.seed, cost=20.0)
+
+    def small_patches(self, learner: str, dataset: str) -> SmallPatchCell:
+        owners, rows_per_owner = SIZES[learner][dataset]
+        return SmallPatchCell(
+            where="readings",
+            dataset=dataset,
+            runs=5,
+            seed=self.seed,
+            cost=10.0,
+            learner=learner,
+            owners=owners,
+            rows_per_owner=rows_per_owner,
+            epsilons=_CURVE_EPSILONS[dataset],
+            rounds=ROUNDS,
         )
 
     def over_owners(self, dataset: str, owners: int, runs: int) -> TableCell:

@@ -15,7 +15,15 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import FloatArray, WordArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.secure_sum import SecureSum, SumAnswer, SumRefusedError, blocks, decode, encode
+from tacit.sums.secure_sum import (
+    SecureSum,
+    SumAnswer,
+    SumRefusedError,
+    blocks,
+    decode,
+    encode,
+    simulate_sum,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +36,7 @@ class Messages:
     second: WordArray
 
 
+@simulate_sum("ring")
 @dataclass(frozen=True, kw_only=True)
 class RingSum(SecureSum):
     """Exact sums along a ring of owners.

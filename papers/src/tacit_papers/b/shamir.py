@@ -19,11 +19,19 @@ import numpy as np
 from tacit._util.checks import bad, whole
 from tacit._util.types import AnyArray
 from tacit.mechanisms.streams import Stream
-from tacit.sums.secure_sum import SecureSum, SumAnswer, SumRefusedError, decode, encode
+from tacit.sums.secure_sum import (
+    SecureSum,
+    SumAnswer,
+    SumRefusedError,
+    decode,
+    encode,
+    simulate_sum,
+)
 
 PRIME = (1 << 61) - 1
 
 
+@simulate_sum("shamir")
 @dataclass(frozen=True, kw_only=True)
 class ShamirSum(SecureSum):
     """Exact sums by `servers` servers of which any `threshold` suffice.

@@ -6,7 +6,7 @@ everybody shared. Times are of the processor, the least of a few tries.
 """
 
 import tracemalloc
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from re import match
@@ -27,6 +27,8 @@ from tacit_papers.runner import Cell
 _TRIES = 3
 _EPSILON = 1.0
 _METHOD = "stumps"
+_HEAVY = 1_000_000  # bytes of a package that is worth a line
+NEEDED = ("numpy", "numba", "llvmlite")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,17 @@ class EdgeRow:
     installed: float
 
 
+@dataclass(frozen=True)
+class InstallRow:
+    """A package that a plain install brings along, in megabytes; those of less than one are left
+    out. `needed`: a participant cannot do without it, since it draws exact noise by it.
+    """
+
+    package: str
+    megabytes: float
+    needed: bool
+
+
 @dataclass(frozen=True, kw_only=True)
 class EdgeCell(Cell):
     """A participant at the paper's size; with four times the rounds, a quarter of the rows, and
@@ -56,7 +69,7 @@ class EdgeCell(Cell):
 
     rounds: int
 
-    def rows(self) -> list[EdgeRow]:
+    def rows(self) -> list[EdgeRow | InstallRow]:
         task = load_task(self.dataset, self.quick)
         trial = deal(task, seeded(self.seed).child("edge", self.dataset))
         size = int(trial.cohort.sizes.max())
@@ -67,7 +80,7 @@ class EdgeCell(Cell):
             (size, everybody, 4 * self.rounds),
             (size, everybody // 2, self.rounds),
         )
-        return [self._row(trial, *setting) for setting in settings]
+        return [*(self._row(trial, *setting) for setting in settings), *installed()]
 
     def _row(self, trial: Trial, size: int, participants: int, rounds: int) -> EdgeRow:
         one, others = _parts(trial, size, participants)
@@ -103,7 +116,7 @@ class EdgeCell(Cell):
             megabytes=_peak(work),
             sent=sum(sizes),
             heard=sum(sizes) * (participants - 1),
-            installed=round(sum(_weights("tacit")) / 1e6, 1),
+            installed=round(sum(_weights("tacit").values()) / 1e6, 1),
         )
 
 
@@ -155,20 +168,29 @@ def _peak(work: Callable[[], None]) -> float:
         tracemalloc.stop()
 
 
-def _weights(name: str, seen: set[str] | None = None) -> Iterator[int]:
-    """Bytes of a distribution's files, and of all that it cannot do without."""
-    known = set() if seen is None else seen
-    if name in known:
-        return
-    known.add(name)
+def installed() -> list[InstallRow]:
+    """What a plain install weighs, by package, the heaviest first."""
+    weights = sorted(_weights("tacit").items(), key=lambda each: -each[1])
+    return [
+        InstallRow(name, round(size / 1e6, 1), name in NEEDED)
+        for name, size in weights
+        if size >= _HEAVY
+    ]
+
+
+def _weights(name: str, known: dict[str, int] | None = None) -> dict[str, int]:
+    """Bytes of the files of a distribution, and of all that it cannot do without, by name."""
+    found = {} if known is None else known
+    if name in found:
+        return found
     try:
         files = distribution(name).files or ()
     except PackageNotFoundError:
-        return
-    for file in files:
-        path = file.locate()
-        yield path.stat().st_size if path.is_file() else 0  # type: ignore[attr-defined]
+        return found
+    paths = (file.locate() for file in files)
+    found[name] = sum(path.stat().st_size for path in paths if path.is_file())  # type: ignore[attr-defined]
     for line in requires(name) or ():
-        found = match(r"[\w.-]+", line)
-        if found and "extra ==" not in line:
-            yield from _weights(found[0].lower().replace("_", "-"), known)
+        needed = match(r"[\w.-]+", line)
+        if needed and "extra ==" not in line:
+            _weights(needed[0].lower().replace("_", "-"), found)
+    return found

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit._util.types import FloatArray
+from tacit.algorithms.peers import exchange_stumps
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.sites import ensemble_of_sites, projections_of, tune_site
 from tacit.data.cohort import Cohort, Public
@@ -33,6 +34,7 @@ READINGS = {  # other leaves of the published stumps
     "values": "random stumps, as published, a leaf per category",
     "halves": "random stumps, as published, two leaves",
 }
+SOUND, SOUND_HALVES = "random stumps, sound", "random stumps, sound, two leaves"
 _FEWER = {"adult": (10, 20), "gss": (5, 10)}
 
 
@@ -42,7 +44,8 @@ class PeerRow:
 
     `own` is the mean over participants of the models they hold for themselves, `served` that of the
     model that may be published (None: there is none). `epsilon` None: no privacy, or nothing was
-    asked. `unsound` says why a method may only be simulated.
+    asked. `unsound` says why a method may only be simulated. `smallest` is the mean of what the
+    participant with the fewest rows holds, `fewest` how many these are on average.
     """
 
     dataset: str
@@ -56,14 +59,24 @@ class PeerRow:
     runs: int
     participants: int
     unsound: str = ""
+    smallest: float | None = None
+    fewest: float = 0.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Accuracy of the participants' own models, on average, and of the served one."""
+    """Accuracy of the participants' own models, on average, and of the served one; and of what the
+    participant with the fewest rows holds.
+    """
 
     own: float | None
     served: float | None
+    smallest: float | None = None
+
+    @classmethod
+    def of(cls, trial: Trial, own: list[FloatArray], served: float | None) -> "Outcome":
+        least = own[int(np.argmin(trial.cohort.sizes))]
+        return cls(_mean_accuracy(trial, own), served, _mean_accuracy(trial, [least]))
 
 
 @dataclass(frozen=True)
@@ -91,12 +104,22 @@ def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
             kind.own(trial.cells, one, released, OwnTuning(RHO, RIDGE), number).score(trial.test)
             for number, one in enumerate(trial.cohort.blocks(1))
         ]
-        return Outcome(
-            _mean_accuracy(trial, own),
-            _mean_accuracy(trial, [kind.served(released).score(trial.test)]),
+        return Outcome.of(
+            trial, own, _mean_accuracy(trial, [kind.served(released).score(trial.test)])
         )
 
     return run
+
+
+def _sound_halves(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    """The sound stumps with another cut: two leaves of every attribute."""
+    kind, held = METHODS["stumps"], trial.held
+    plan = kind.plan(dict.fromkeys(held, epsilon), rounds, len(held))
+    each = np.array([plan.each[number] for number in held])
+    coins = trial.stream.child("public coins")
+    asked = exchange_stumps(trial.cells, held, rounds, plan.menu, coins, leaves="halves")
+    released = Inline(trial.cohort, each, trial.stream).run(asked)
+    return Outcome(None, _mean_accuracy(trial, [kind.served(released).score(trial.test)]))
 
 
 def _sites(combine: str) -> Callable[[Trial, float, int], Outcome]:
@@ -137,7 +160,7 @@ def _stumps_as_published(leaves: str) -> Callable[[Trial, float, int], Outcome]:
             coins=trial.stream.child("public coins"),
             stream=trial.stream,
         )
-        return Outcome(_mean_accuracy(trial, [model.score(trial.test) for model in models]), None)
+        return Outcome.of(trial, [model.score(trial.test) for model in models], None)
 
     return run
 
@@ -151,7 +174,7 @@ def _alone(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     scores = []
     for number, one in enumerate(trial.cohort.blocks(1)):
         scores.append(_fit_alone(trial, one, number).score(trial.test))
-    return Outcome(_mean_accuracy(trial, scores), None)
+    return Outcome.of(trial, scores, None)
 
 
 def _together(trial: Trial, epsilon: float, rounds: int) -> Outcome:
@@ -171,7 +194,8 @@ CONTESTANTS = (
     Contestant("each participant alone", _alone, private=False),
     Contestant(f"{PUBLIC} public rows alone", _public, private=False),
     Contestant("peers in turns", _peers("turns")),
-    Contestant("random stumps, sound", _peers("stumps")),
+    Contestant(SOUND, _peers("stumps")),
+    Contestant(SOUND_HALVES, _sound_halves),
     Contestant("passed trees (InPriv)", _peers("trees")),
     Contestant("sites and an aggregator, guarded", _sites("guarded")),
     Contestant("sites and an aggregator, feature method", _sites("feature")),
@@ -182,7 +206,7 @@ CONTESTANTS = (
     ),
 )
 _NAMED = {contestant.name: contestant for contestant in CONTESTANTS}
-_OVER_ROUNDS = ("peers in turns", "random stumps, sound", "random stumps, as published")
+_OVER_ROUNDS = ("peers in turns", SOUND, "random stumps, as published")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +227,7 @@ class PeerCell(Cell):
         outcomes = [contestant.run(trial, epsilon, self.rounds) for trial in trials]
         own, own_std = _summary([outcome.own for outcome in outcomes])
         served, served_std = _summary([outcome.served for outcome in outcomes])
+        smallest, _ = _summary([outcome.smallest for outcome in outcomes])
         row = PeerRow(
             dataset=task.name,
             method=contestant.name,
@@ -215,6 +240,8 @@ class PeerCell(Cell):
             runs=self.runs,
             participants=len(trials[0].cohort),
             unsound=contestant.unsound,
+            smallest=smallest,
+            fewest=float(np.mean([trial.cohort.sizes.min() for trial in trials])),
         )
         return [row]
 

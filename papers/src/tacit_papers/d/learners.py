@@ -3,6 +3,7 @@ may run.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from math import inf, isinf
 
 import numpy as np
@@ -10,7 +11,13 @@ import numpy as np
 from tacit.data.cohort import Cohort
 from tacit.learners.peers.cells import Cells
 from tacit.learners.peers.leaf_counts import STEPS, scale_of
-from tacit.learners.peers.own_model import OwnBoosting, VotedModel, weight_of
+from tacit.learners.peers.own_model import (
+    SCHEMES,
+    OwnBoosting,
+    PublishedScheme,
+    VotedModel,
+    weight_of,
+)
 from tacit.learners.peers.peer_model import RandomStump, random_cut
 from tacit.mechanisms.streams import Stream
 from tacit.sums.secure_sum import two_sided_geometric_rows
@@ -63,3 +70,14 @@ def simulate_published(
         for boosting in own:
             boosting.step(stumps, shares, np.ones(len(boosting.y)))
     return [boosting.model() for boosting in own]
+
+
+SCHEMES |= {
+    name: PublishedScheme(partial(simulate_published, leaves=leaves), UNSOUND)
+    for name, leaves in (
+        ("DiffPRS", "cells"),
+        ("stumps, as published", "cells"),
+        ("stumps, as published, a leaf per category", "values"),
+        ("stumps, as published, two leaves", "halves"),
+    )
+}

@@ -62,15 +62,17 @@ def learner_or_simulation(learner: Any) -> Learner:
     names.
     """
     if isinstance(learner, str) and learner not in LEARNERS:
-        _load_simulations()
+        load_simulations()
         if learner in SIMULATIONS:
             return SIMULATIONS[learner]()
     return learner_of(learner)
 
 
 @cache
-def _load_simulations() -> None:
-    """Import, once, the simulations that other distributions bring along."""
+def load_simulations() -> None:
+    """Import, once, the simulations that other distributions bring along: learners, sums, schemes
+    of peers.
+    """
     for found in entry_points(group=GROUP):
         found.load()
 

@@ -10,7 +10,7 @@ participant's own data do.
 keeps, AdaBoost over the rounds; its exact rows decide selection and alpha.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import ceil
@@ -250,3 +250,17 @@ def _vote(voters: Sequence[tuple[float, RandomStump]], cells: IntArray) -> Float
     for weight, stump in voters:
         total += weight * stump.votes(cells)
     return np.where(total > 0, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class PublishedScheme:
+    """All participants of a scheme as it was published, simulated together: `run` takes cohort,
+    cells, held attributes, rounds and epsilon, public coins and a stream, and says what each holds
+    in the end. Nothing of it may be served; `unsound` says why no real participant may run it.
+    """
+
+    run: Callable[..., Sequence[VotedModel]]
+    unsound: str
+
+
+SCHEMES: dict[str, PublishedScheme] = {}  # by the names that estimators know them by
