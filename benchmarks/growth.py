@@ -72,9 +72,11 @@ def main() -> None:
         ("workers", [1, 2]),
     ):
         parser.add_argument(f"--{name}", type=int, nargs="*", default=many)
+    parser.add_argument("--out", type=Path, default=Path("out/growth.json"))
+    given, found_rows = parser.parse_args(), list[dict[str, object]]()
     print(f"{'way':6} {'rows':>11} {'features':>8} {'classes':>7} {'owners':>11} {'workers':>7} "
           f"{'seconds':>8} {'cpu s':>7} {'us/row':>7} {'peak MB':>8}")  # fmt: skip
-    for setting in settings(parser.parse_args()):
+    for setting in settings(given):
         found = figures_of("benchmarks.growth", json.dumps(asdict(setting)))
         owners, workers = setting.owners or setting.rows, setting.workers or cores()
         print(
@@ -83,6 +85,20 @@ def main() -> None:
             f"{1e6 * found['cpu'] / setting.rows:7.2f} {found['bytes'] / 1e6:8.1f}",
             flush=True,
         )
+        found_rows.append(
+            {
+                "way": setting.way,
+                "rows": setting.rows,
+                "columns": setting.features,
+                "classes": setting.classes,
+                "owners": owners,
+                "workers": workers,
+                "seconds of processor": round(found["cpu"], 2),
+                "peak, MB": round(found["bytes"] / 1e6),
+            }
+        )
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(found_rows, indent=1) + "\n")
 
 
 def measure_fit(setting: Setting) -> dict[str, float]:

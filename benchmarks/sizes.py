@@ -61,7 +61,8 @@ def main() -> None:
     parser.add_argument(
         "--without", action="append", default=[], choices=(*OURS, *RIVALS), help="leave one out"
     )
-    given = parser.parse_args()
+    parser.add_argument("--out", type=Path, default=Path("out/sizes.json"))
+    given, rows = parser.parse_args(), list[dict[str, object]]()
     methods = [(name, sys.executable) for name in OURS]
     methods += [(name, given.rivals) for name in RIVALS] if given.rivals else []
     methods = [each for each in methods if each[0] not in given.without]
@@ -77,6 +78,17 @@ def main() -> None:
                     f"{found['bytes'] / 1e6:.0f} | {100 * found['accuracy']:.1f} |",
                     flush=True,
                 )
+                rows.append(
+                    {
+                        "owners": owners,
+                        "method": name,
+                        "seconds of processor": round(found["cpu"], 1),
+                        "peak, MB": round(found["bytes"] / 1e6),
+                        "accuracy": round(100 * found["accuracy"], 1),
+                    }
+                )
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    given.out.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Number, Schema
 from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
@@ -47,7 +48,7 @@ from tacit.owner.ledger import Ledger
 from tacit.owner.policy import Policy
 from tacit.owner.template import FreePart, QuestionForm
 from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
+from tacit.service.kinds.classifier import ClassifierTerms, GradientTreesTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.peer_methods import (
     AlikePeerTerms,
@@ -126,6 +127,7 @@ def campaigns() -> tuple[CampaignTerms, ...]:
             terms(**common, **peers, cells=Cells(_SCHEMA, 8), columns=(1, 0))
             for terms in (AlikePeerTerms, AlikeStumpTerms, AlikeTreeTerms)
         ),
+        _gradient_trees(common, public),
     )
 
 
@@ -142,6 +144,14 @@ def _classifier(common: dict[str, Any], public: Public) -> ClassifierTerms:
         rounds=rounds,
         features=maps,
         maps=PublicMaps.of(look, public),
+    )
+
+
+def _gradient_trees(common: dict[str, Any], public: Public) -> GradientTreesTerms:
+    owners, growth = 1_200, Growth(trees=2, depth=3)
+    asking = grow(public, Population(owners, 4.0), "auto", np.array([4.0]), growth)
+    return GradientTreesTerms(
+        **common | {"start": owners}, query=next(asking), owners=owners, rows=1, trees=2, depth=3
     )
 
 
@@ -270,8 +280,9 @@ class Search:
             case float():
                 return larger
             case np.ndarray():
-                other = value.astype(np.float64)
-                other.ravel()[int(self._rng.integers(other.size))] = larger
+                other = value.copy()
+                at = int(self._rng.integers(other.size))
+                other.ravel()[at] = self._too_much(part, other.ravel()[at].item())
                 return other
             case Ensemble():
                 stump = StumpModel(0, larger, 0, 1)

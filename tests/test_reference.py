@@ -37,7 +37,9 @@ def default(field):
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-@pytest.mark.parametrize("kind", ["classifier", "boosting", "sites", "peers", "stumps", "trees"])
+@pytest.mark.parametrize(
+    "kind", ["classifier", "gradient trees", "boosting", "sites", "peers", "stumps", "trees"]
+)
 def test_every_entry_of_a_campaign_file_is_there(kind):
     assert callable(read_spec)  # which makes all kinds known
     own = {f.name: default(f) for f in fields(SPECS[kind]) if f.name not in COMMON}

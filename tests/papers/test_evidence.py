@@ -2,13 +2,16 @@
 says so.
 """
 
+import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tacit_papers.c.experiment import SiteRow
-from tacit_papers.evidence import OLDER, digest_of, golden_beside, renew, tables_of
+from tacit_papers.evidence import OLDER, digest_of, golden_beside, read_all, renew, tables_of
+from tacit_papers.evidence_benchmarks import BENCHMARKS
 from tacit_papers.evidence_tables import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -36,9 +39,8 @@ def _on_pages():
 
 def test_no_table_of_measured_rows_is_typed():
     page = PAGES[0].read_text()
-    measured = page[: page.index("## Speed, memory and error")]
-    assert set(tables_of(measured)) <= set(TABLES)
-    typed = re.sub(r"<!-- table: .*?<!-- end of table -->", "", measured, flags=re.DOTALL)
+    assert set(tables_of(page)) <= {*TABLES, *BENCHMARKS}
+    typed = re.sub(r"<!-- table: .*?<!-- end of table -->", "", page, flags=re.DOTALL)
     assert "|---" not in typed
 
 
@@ -74,3 +76,23 @@ def test_what_the_product_gives_for_fixed_seeds_is_part_of_it():
     moved = GOLDEN | {case: {**GOLDEN[case], "guesses": "moved"}}
     assert digest_of(NAME, moved) != digest_of(NAME, GOLDEN)
     assert digest_of("patches", moved) == digest_of("patches", GOLDEN)
+
+
+def test_a_benchmarks_table_is_made_of_what_it_wrote_and_older_than_its_code(tmp_path, monkeypatch):
+    rows = [{"fault": "full disk", "times": 4, "campaigns": 2, "same_model": "yes"}]
+    (tmp_path / "faults.json").write_text(json.dumps(rows))
+    page = BLANK.replace(NAME, "faults")
+    made, missing = renew(page, read_all([tmp_path / "faults.json"]), GOLDEN)
+    assert not missing
+    assert "| fault | times | campaigns | same model |" in made
+    assert "| full disk | 4 | 2 | yes |" in made
+    assert tables_of(made) == {"faults": (digest_of("faults", GOLDEN), False)}
+    file = tmp_path / "faults.py"
+    file.write_text('"""Said otherwise."""\nimport os\nTIMES = 20\n')
+    other = replace(BENCHMARKS["faults"], files=(str(file),))
+    monkeypatch.setitem(BENCHMARKS, "faults", other)
+    before = digest_of("faults", GOLDEN)
+    file.write_text("TIMES = 20  # of each\n")
+    assert digest_of("faults", GOLDEN) == before
+    file.write_text("TIMES = 21\n")
+    assert digest_of("faults", GOLDEN) != before

@@ -4,13 +4,16 @@ figure or table that a cell measures.
 
 import inspect
 import re
+import shlex
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
-from tacit.cli.fit import fit
+from tacit.cli.fit import METHODS, fit
 from tacit.learners.owners import LEARNERS, SIMULATIONS
+from tacit.service.kinds import SPECS
+from tacit_papers import simulations
 from tacit_papers.registry import DATASETS, PAPERS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "paper-items.md"
@@ -29,6 +32,32 @@ def test_learners_are_known_by_the_names_that_it_says():
     names = re.findall(r"PrivateBoosting\(\"([^\"]+)\"", TEXT)
     assert len(names) > 6
     assert set(names) <= set(LEARNERS) | set(SIMULATIONS)
+
+
+def test_what_estimators_simulate_goes_by_the_names_that_it_says():
+    for parameter, known in simulations.NAMES.items():
+        names = re.findall(rf"\b{parameter}=\"([^\"]+)\"", TEXT)
+        assert set(names) <= set(known), parameter
+    assert {"ring", "shamir"} <= set(re.findall(r"sums=\"(\w+)\"", TEXT))
+    assert 'PeerEnsemble(method="DiffPRS")' in TEXT
+
+
+def test_kinds_of_campaigns_are_known():
+    named = set(re.findall(r"kind = \"([^\"]+)\"", TEXT))
+    assert {"sites", "stumps", "trees", "gradient trees", "peers"} <= named <= set(SPECS)
+
+
+def test_every_command_line_of_fit_is_one_that_its_method_takes():
+    """Options by method, as the command itself checks them; values by their types."""
+    lines = re.findall(r"`tacit fit (?:\.\.\.|[\w.]+ --label \w+ --public [\w.]+) ([^`]+)`", TEXT)
+    assert len(lines) > 12
+    for line in lines:
+        words = shlex.split(line)
+        given = dict(zip(words[::2], words[1::2], strict=True))
+        name = given.pop("--method", "classifier")
+        given.pop("--owners", None)
+        options = {flag[2:].replace("-", "_"): value for flag, value in given.items()}
+        METHODS[name].check_options(name, options)
 
 
 def test_flags_are_those_of_tacit_fit():

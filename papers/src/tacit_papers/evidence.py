@@ -1,12 +1,13 @@
 """The tables of docs/evidence.md and docs/explanation/papers.md, made from rows on disk:
 
-    python -m tacit_papers.evidence docs/evidence.md out/papers/rows.jsonl out/ahead/rows.jsonl ...
+    python -m tacit_papers.evidence docs/evidence.md out/*/rows.jsonl out/*.json
 
 A table stands between two comments. The first names it and carries a digest of what its rows depend
 on: the papers' code that its cells import, and what the product's own parts give for fixed seeds
-(tests/golden). Nothing between the comments is typed. A table whose rows are not on disk is left as
-it is and named; where the code has changed since, the page says so below it, and a test fails until
-it does (this command without rows writes that).
+(tests/golden); of a benchmark's table, the benchmark's own code. Nothing between the comments is
+typed, sentences with figures in them neither. A table whose rows are not on disk is left as it is
+and named; where the code has changed since, the page says so below it, and a test fails until it
+does (this command without rows writes that).
 """
 
 import json
@@ -17,10 +18,11 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from tacit_papers.evidence_tables import TABLES, MadeTable
+from tacit_papers.evidence_benchmarks import BENCHMARKS, ROOT, read_benchmark
+from tacit_papers.evidence_tables import TABLES
 from tacit_papers.registry import COMPARISONS, KINDS
 from tacit_papers.runner import CellRow, read_rows
-from tacit_papers.sources import digest_of_code, imports_of
+from tacit_papers.sources import digest_of_code, digest_of_files, imports_of
 
 _BEGIN = r"<!-- table: ([\w ,]+); code ([0-9a-f]+) -->\n"
 _END = "<!-- end of table -->\n"
@@ -32,7 +34,11 @@ _MACHINERY = {"tacit_papers.runner", "tacit_papers.sources"}  # run cells, and m
 
 
 def digest_of(name: str, golden: Mapping[str, Mapping[str, str]]) -> str:
-    """Of the papers' code behind a table's cells, and of what the product gives for fixed seeds."""
+    """Of the papers' code behind a table's cells, and of what the product gives for fixed seeds; of
+    a benchmark's table, of the benchmark's files.
+    """
+    if name in BENCHMARKS:
+        return digest_of_files(ROOT / file for file in BENCHMARKS[name].files)
     table = TABLES[name]
     modules = {
         module
@@ -59,7 +65,7 @@ def renew(
         name, digest, body = found[1], found[2], found[3]
         now = digest_of(name, golden)
         try:
-            made, digest = _text(TABLES[name], rows), now
+            made, digest = _text(name, rows), now
         except LookupError as problem:
             missing.append(f"{name}: {problem}")
             made = body.removesuffix(OLDER).rstrip("\n") + "\n"
@@ -69,7 +75,8 @@ def renew(
     return re.sub(_BEGIN + r"(.*?)" + re.escape(_END), table, page, flags=re.DOTALL), missing
 
 
-def _text(table: MadeTable, rows: Sequence[Any]) -> str:
+def _text(name: str, rows: Sequence[Any]) -> str:
+    table = BENCHMARKS[name] if name in BENCHMARKS else TABLES[name]
     return table.make(rows).rstrip("\n") + "\n"
 
 
@@ -91,9 +98,13 @@ def golden_beside(page: Path) -> dict[str, dict[str, str]]:
 
 
 def read_all(paths: Sequence[Path]) -> list[Any]:
-    """Rows of papers and comparisons; of the latter also their means over runs."""
+    """Rows of papers and comparisons, of the latter also their means over runs; and what benchmarks
+    wrote (.json).
+    """
     kinds = {kind for each in COMPARISONS.values() for kind in each.kinds} | set(KINDS)
-    rows = [row for path in paths for row in read_rows(path, kinds)]
+    rows: list[Any] = []
+    for path in paths:
+        rows += read_benchmark(path) if path.suffix == ".json" else read_rows(path, kinds)
     for comparison in COMPARISONS.values():
         rows += comparison.summary([row for row in rows if isinstance(row, comparison.kinds)])
     return rows

@@ -17,6 +17,18 @@ from tacit_papers.b.readings import SummedReadingRow
 from tacit_papers.c.experiment import SiteRow
 from tacit_papers.claims import counts, judge_all, reasons
 from tacit_papers.d.experiment import EPSILONS, PeerRow
+from tacit_papers.evidence_words import (
+    ends,
+    hospitals_in_words,
+    install,
+    need,
+    problems,
+    small_patches,
+    smallest_peer,
+    sound_leaves,
+    theorem,
+    units,
+)
 from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
 from tacit_papers.ours.ahead_report import plan_in_words, points, summary
 from tacit_papers.ours.future_report import bytes_table, future_table, near_table
@@ -27,7 +39,7 @@ from tacit_papers.ours.plan_check import PlanRow
 from tacit_papers.ours.trees import TreeRow
 from tacit_papers.ours.trees_report import report_trees
 from tacit_papers.registry import PAPERS
-from tacit_papers.runner import Kind, select
+from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow
 
 _ALONE = "chosen by cross-validation"
@@ -45,19 +57,6 @@ class MadeTable:
     golden: tuple[str, ...]
 
 
-def _need(rows: Sequence[Any], kind: type[Kind], **fields: object) -> list[Kind]:
-    """Rows of a kind; there must be some."""
-    found = select(rows, kind, **fields)
-    if not found:
-        told = "".join(f", {name} {value}" for name, value in fields.items())
-        raise LookupError(f"{kind.__name__}{told}")
-    return found
-
-
-def _ends(first: float, last: float) -> str:
-    return f"{percent(first)} → {percent(last)}"
-
-
 def _heads(epsilons: Iterable[float | None]) -> list[str]:
     return ["no noise" if epsilon is None else f"{epsilon:g}" for epsilon in epsilons]
 
@@ -67,7 +66,7 @@ def claims_by_paper(rows: Sequence[Any]) -> str:
     there must be rows.
     """
     for kind in (ReadingRow, HitRow, SiteRow, PeerRow):
-        _need(rows, kind)
+        need(rows, kind)
     lines = []
     for paper in (*PAPERS, "all"):
         papers = PAPERS if paper == "all" else [paper]
@@ -81,10 +80,10 @@ def boosting(rows: Sequence[Any]) -> str:
     """Paper A's curves: first and last error, as published, sound, stated, and public rows
     alone.
     """
-    alone = {row.dataset: row.error for row in _need(rows, PublicRow, model=_ALONE)}
+    alone = {row.dataset: row.error for row in need(rows, PublicRow, model=_ALONE)}
     lines = []
     for (dataset, learner, epsilon), stated in CURVES.items():
-        own = _need(rows, CurveRow, paper="a", dataset=dataset, learner=learner, epsilon=epsilon)
+        own = need(rows, CurveRow, paper="a", dataset=dataset, learner=learner, epsilon=epsilon)
         lines.append(
             (
                 f"boosted {learner}, {dataset}",
@@ -103,18 +102,18 @@ def _curve_ends(rows: Sequence[CurveRow], variant: str, mechanism: str) -> str:
     """First and last error of a line."""
     own = [row for row in rows if row.variant == variant and row.mechanism in (mechanism, "none")]
     own.sort(key=lambda row: row.learners)
-    return _ends(own[0].mean, own[-1].mean)
+    return ends(own[0].mean, own[-1].mean)
 
 
 def readings_a(rows: Sequence[Any]) -> str:
     """Every reading of paper A: its distance from what the paper states, and MNIST's errors."""
-    own = _need(rows, ReadingRow)
+    own = need(rows, ReadingRow)
     gaps, lines, strong = mean_gaps(own), list[tuple[str, ...]](), list[int]()
     epsilons = (None, 1.0, 5.0, 7.0)
     for learner in dict.fromkeys(row.learner for row in own):
         for reading in dict.fromkeys(row.reading for row in own if row.learner == learner):
             cells = {
-                row.epsilon: _ends(row.first, row.last)
+                row.epsilon: ends(row.first, row.last)
                 for row in own
                 if (row.dataset, row.learner, row.reading) == ("mnist", learner, reading)
             }
@@ -130,7 +129,7 @@ def readings_a(rows: Sequence[Any]) -> str:
 
 def patches(rows: Sequence[Any]) -> str:
     """Sizes of patches, with cross-validated errors of the nearest centroid."""
-    own = [row for name in _IMAGES for row in _need(rows, PatchRow, dataset=name)]
+    own = [row for name in _IMAGES for row in need(rows, PatchRow, dataset=name)]
     datasets = list(dict.fromkeys(row.dataset for row in own))
     sizes = list(dict.fromkeys((row.cell, row.side) for row in own))
     errors = {(row.cell, row.side, row.dataset): percent(row.error) for row in own}
@@ -147,7 +146,7 @@ def patches(rows: Sequence[Any]) -> str:
 
 def readings_b(rows: Sequence[Any]) -> str:
     """Every reading of paper B."""
-    own = _need(rows, SummedReadingRow)
+    own = need(rows, SummedReadingRow)
     epsilons = list(dict.fromkeys(row.epsilon for row in own))
     lines, strong = list[tuple[str, ...]](), list[int]()
     for learner in dict.fromkeys(row.learner for row in own):
@@ -155,7 +154,7 @@ def readings_b(rows: Sequence[Any]) -> str:
         for reading in dict.fromkeys(row.reading for row in own if row.learner == learner):
             found = [row for row in own if (row.learner, row.reading) == (learner, reading)]
             cells = {
-                row.epsilon: _ends(row.first, row.last) if row.rounds > 1 else percent(row.first)
+                row.epsilon: ends(row.first, row.last) if row.rounds > 1 else percent(row.first)
                 for row in found
             }
             name = f"{learner}, {found[0].dataset}, {found[0].rounds} rounds"
@@ -165,7 +164,7 @@ def readings_b(rows: Sequence[Any]) -> str:
 
 def hitting_rates(rows: Sequence[Any]) -> str:
     """Where attributes are cut, by the hitting rates that paper B states."""
-    own = _need(rows, HitRow, mechanism="piecewise")
+    own = need(rows, HitRow, mechanism="piecewise")
     gaps, lines = gaps_of_readings(own), list[tuple[str, ...]]()
     for variant in gaps:
         rates = {
@@ -185,7 +184,7 @@ def sites(dataset: str) -> Callable[[Sequence[Any]], str]:
     """Paper C on one data set: error against epsilon."""
 
     def make(rows: Sequence[Any]) -> str:
-        own = _need(rows, SiteRow, dataset=dataset, varied="epsilon")
+        own = need(rows, SiteRow, dataset=dataset, varied="epsilon")
         epsilons = sorted({row.epsilon for row in own})
         lines = []
         for method in dict.fromkeys(row.method for row in own):
@@ -201,7 +200,7 @@ def sizes_of_sites(rows: Sequence[Any]) -> str:
     """Paper C on Covertype: error against records of a site, and against sites."""
     lines = []
     for varied in ("records", "sites"):
-        own = _need(rows, SiteRow, dataset="covertype", varied=varied)
+        own = need(rows, SiteRow, dataset="covertype", varied=varied)
         for method in dict.fromkeys(row.method for row in own):
             line = sorted((row for row in own if row.method == method), key=lambda row: row.at)
             values = " / ".join(percent(row.mean) for row in line)
@@ -211,21 +210,21 @@ def sizes_of_sites(rows: Sequence[Any]) -> str:
 
 def readings_c(rows: Sequence[Any]) -> str:
     """The two readings of paper C's rule, over epsilon on MNIST."""
-    own = _need(rows, SiteRow, dataset="mnist", varied="epsilon")
+    own = need(rows, SiteRow, dataset="mnist", varied="epsilon")
     lines = []
     for reading in ("as published", "as published with Lambda"):
         cells = []
         for method in ("FL feature", "AL average"):
             line = [row for row in own if row.method == f"{method}, {reading}"]
             line.sort(key=lambda row: row.epsilon)
-            cells.append(_ends(line[0].mean, line[-1].mean))
+            cells.append(ends(line[0].mean, line[-1].mean))
         lines.append((reading, *cells))
     return table_of(("reading", "feature method", "average"), lines, [0])
 
 
 def hospitals(rows: Sequence[Any]) -> str:
     """Four hospitals: test error of all patients."""
-    own = _need(rows, HospitalRow)
+    own = need(rows, HospitalRow)
     epsilons = sorted({row.epsilon for row in own if row.epsilon is not None})
     lines, strong = list[tuple[str, ...]](), list[int]()
     for method in dict.fromkeys(row.method for row in own):
@@ -242,9 +241,9 @@ def hospitals(rows: Sequence[Any]) -> str:
 
 def peers(rows: Sequence[Any]) -> str:
     """Paper D: accuracy against epsilon, after the most rounds."""
-    own = _need(rows, PeerRow)
+    own = need(rows, PeerRow)
     for dataset in ("adult", "gss"):
-        _need(rows, PeerRow, dataset=dataset, method="peers in turns")
+        need(rows, PeerRow, dataset=dataset, method="peers in turns")
     epsilons = (*EPSILONS, None)
     lines = []
     for dataset, method in dict.fromkeys((row.dataset, row.method) for row in own):
@@ -269,21 +268,21 @@ def _by_epsilon(
 def readings_d(rows: Sequence[Any]) -> str:
     """The readings of paper D's leaves: own models, least and largest epsilon, and no noise."""
     lines = []
-    for method in dict.fromkeys(row.method for row in _need(rows, PeerRow)):
+    for method in dict.fromkeys(row.method for row in need(rows, PeerRow)):
         if method.startswith("random stumps, as published"):
             cells = []
             for dataset in ("adult", "gss"):
-                own = _need(rows, PeerRow, dataset=dataset, method=method)
+                own = need(rows, PeerRow, dataset=dataset, method=method)
                 most = max(row.rounds for row in own)
                 at = {row.epsilon: row.own or 0.0 for row in own if row.rounds == most}
-                cells.append(f"{_ends(at[EPSILONS[0]], at[EPSILONS[-1]])} ({percent(at[None])})")
+                cells.append(f"{ends(at[EPSILONS[0]], at[EPSILONS[-1]])} ({percent(at[None])})")
             lines.append((method, *cells))
     return table_of(("reading", "Adult", "GSS"), lines, [0])
 
 
 def ahead(rows: Sequence[Any]) -> str:
     """One line per task."""
-    alike = _need(rows, AheadRow, owners_kind="alike")
+    alike = need(rows, AheadRow, owners_kind="alike")
     table, runs = summary(alike), dict[str, set[int]]()
     for row in alike:
         runs.setdefault(row.dataset, set()).add(row.runs)
@@ -304,7 +303,7 @@ def _span(counts: Iterable[int]) -> str:
 
 def trusts(rows: Sequence[Any]) -> str:
     """Accuracy by whom owners trust and epsilon, and how far it is above public rows alone."""
-    own = [row for row in _need(rows, AheadRow, owners_kind="alike") if row.method in METHODS]
+    own = [row for row in need(rows, AheadRow, owners_kind="alike") if row.method in METHODS]
     sizes = sorted({row.public_rows for row in own})
     lines = []
     for name, epsilon in dict.fromkeys((row.dataset, row.epsilon) for row in own):
@@ -323,7 +322,7 @@ def trusts(rows: Sequence[Any]) -> str:
 def one_against_seven(rows: Sequence[Any]) -> str:
     """Private only at epsilon 1 beside the best of paper A's learners at epsilon 7."""
     lines = []
-    for name in dict.fromkeys(row.dataset for row in _need(rows, AheadRow, owners_kind="alike")):
+    for name in dict.fromkeys(row.dataset for row in need(rows, AheadRow, owners_kind="alike")):
         own = select(rows, AheadRow, dataset=name, owners_kind="alike")
         best = best_of_paper(own, name)
         private = [row for row in own if (row.method, row.epsilon) == ("private only", 1.0)]
@@ -347,7 +346,7 @@ def one_against_seven(rows: Sequence[Any]) -> str:
 
 def plan(rows: Sequence[Any]) -> str:
     """Points above the data user's own model at epsilon 1: predicted, and measured."""
-    own = _need(rows, PlanRow, epsilon=1.0)
+    own = need(rows, PlanRow, epsilon=1.0)
     sizes = sorted({row.public_rows for row in own})
     lines = []
     for name, trust in dict.fromkeys((row.dataset, row.trust) for row in own):
@@ -359,12 +358,12 @@ def plan(rows: Sequence[Any]) -> str:
         }
         lines.append((name, trust, *(cells.get(size, "") for size in sizes)))
     heads = ("task", "trust", *(f"{size:,} public rows" for size in sizes))
-    return f"{table_of(heads, lines)}\n\n{plan_in_words(_need(rows, PlanRow))}\n"
+    return f"{table_of(heads, lines)}\n\n{plan_in_words(need(rows, PlanRow))}\n"
 
 
 def skewed_owners(rows: Sequence[Any]) -> str:
     """Owners that are not alike, at epsilon 1, with the most public rows."""
-    own = [row for row in _need(rows, AheadRow) if row.epsilon in (None, 1.0)]
+    own = [row for row in need(rows, AheadRow) if row.epsilon in (None, 1.0)]
     kinds = list(dict.fromkeys(row.owners_kind for row in own))
     if len(kinds) < 2:
         raise LookupError("owners that are not alike")
@@ -389,7 +388,7 @@ def _by_kind(there: Sequence[AheadRow]) -> dict[str, dict[str, str]]:
 
 def gradient_trees(rows: Sequence[Any]) -> str:
     """Private gradient boosting beside the default."""
-    (table,) = report_trees(_need(rows, TreeRow)).sections[0].parts
+    (table,) = report_trees(need(rows, TreeRow)).sections[0].parts
     if not isinstance(table, Table):
         raise LookupError("the verdict on trees")
     return table_of(table.columns, table.rows, table.strong)
@@ -397,19 +396,19 @@ def gradient_trees(rows: Sequence[Any]) -> str:
 
 def many_sites(rows: Sequence[Any]) -> str:
     """Paper C's future work."""
-    table = future_table(_need(rows, MoreSitesRow))
+    table = future_table(need(rows, MoreSitesRow))
     return table_of(table.columns, table.rows, table.strong)
 
 
 def near_peers(rows: Sequence[Any]) -> str:
     """Paper D's future work: whom to listen to."""
-    table = near_table(_need(rows, NearRow))
+    table = near_table(need(rows, NearRow))
     return table_of(table.columns, table.rows, table.strong)
 
 
 def bytes_of_peers(rows: Sequence[Any]) -> str:
     """Paper D's future work: what bytes buy."""
-    table = bytes_table(list(dict.fromkeys(_need(rows, NearRow))))
+    table = bytes_table(list(dict.fromkeys(need(rows, NearRow))))
     return table_of(table.columns, table.rows)
 
 
@@ -426,14 +425,22 @@ TABLES: dict[str, MadeTable] = {
     "paper A": MadeTable(boosting, _A, _BOOSTING),
     "readings A": MadeTable(readings_a, ("a.measurements",), ("mechanism",)),
     "patches": MadeTable(patches, ("a.patches",), ()),
+    "small patches": MadeTable(small_patches, ("a.patches",), ("mechanism",)),
+    "problems": MadeTable(problems, ("a.problems",), ()),
+    "units": MadeTable(units, ("a.measurements", "b.experiment"), ("mechanism",)),
     "hitting rates": MadeTable(hitting_rates, ("b.hits",), ("mechanism",)),
     "readings B": MadeTable(readings_b, ("b.readings",), ("mechanism",)),
     "paper C, mnist": MadeTable(sites("mnist"), _C, ("fit sites",)),
     "paper C, covertype": MadeTable(sites("covertype"), _C, ("fit sites",)),
     "paper C, sizes": MadeTable(sizes_of_sites, _C, ("fit sites",)),
+    "theorem": MadeTable(theorem, ("c.span",), ("fit sites",)),
     "readings C": MadeTable(readings_c, _C, ()),
     "hospitals": MadeTable(hospitals, ("ours.hospitals",), ("fit sites",)),
+    "hospitals in words": MadeTable(hospitals_in_words, ("ours.hospitals",), ("fit sites",)),
     "paper D": MadeTable(peers, _D, ("fit peers", "fit sites")),
+    "smallest peer": MadeTable(smallest_peer, _D, ("fit peers",)),
+    "sound leaves": MadeTable(sound_leaves, ("d.learners",), ("fit peers",)),
+    "install": MadeTable(install, ("d.edge",), ()),
     "readings D": MadeTable(readings_d, ("d.learners",), ()),
     "ahead": MadeTable(ahead, ("ours.ahead",), _AHEAD),
     "both trusts": MadeTable(trusts, ("ours.ahead",), _AHEAD),

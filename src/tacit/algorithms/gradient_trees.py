@@ -33,7 +33,7 @@ from tacit.learners.query import Answer
 _BINS = 4  # of a column: more would thin out what each cell holds
 _QUANTILE = 0.9  # of the lengths of residuals on public rows: longer shares are clipped
 _RATE, _DOUBT = 0.5, 0.25  # how far to go with a tree, before the public rows have a say
-_LARGEST = 4.0  # value of a leaf: odds of e^4
+LARGEST_LEAF = 4.0  # value of a leaf: odds of e^4
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def grow(
 
     for _ in range(growth.trees):
         chance = softmax(held_out[-1])[:, 1]
-        tree, wrong = _bud(), np.abs(public.y - chance)
+        tree, wrong = full_tree(0), np.abs(public.y - chance)
         radius = max(float(np.quantile(wrong, _QUANTILE)), 1e-3)
         for _ in range(growth.depth):
             learner, number = GradientHistogram(stages[-1], tree, edges, radius), len(records) + 1
@@ -101,15 +101,20 @@ def grow(
     return end(f"all {growth.trees} trees of depth {growth.depth}")
 
 
-def _bud() -> Trees:
-    """A tree that is one leaf."""
-    none = np.full(1, -1)
+def full_tree(levels: int) -> Trees:
+    """A tree with so many questions above every leaf, all of them alike; 0: one leaf.
+
+    >>> [full_tree(levels).leaves for levels in range(3)]
+    [1, 2, 4]
+    """
+    nodes = np.arange(2 ** (levels + 1) - 1)
+    inner = nodes < 2**levels - 1
     return Trees(
-        column=none,
-        cut=np.zeros(1),
-        left=none,
-        right=none,
-        value=np.zeros(1),
+        column=np.where(inner, 0, -1),
+        cut=np.zeros(len(nodes)),
+        left=np.where(inner, 2 * nodes + 1, -1),
+        right=np.where(inner, 2 * nodes + 2, -1),
+        value=np.zeros(len(nodes)),
         roots=np.zeros(1, np.int64),
         classes=np.ones(1, np.int64),
     )
@@ -153,7 +158,7 @@ def _below_or_above(cells: FloatArray, above: bool) -> FloatArray:
 def _newton(gradient: float, noise: float, curvature: float) -> float:
     """A Newton step, as far as it is not noise."""
     kept = max(0.0, 1 - noise / max(gradient**2, 1e-300))
-    return float(np.clip(kept * gradient / curvature, -_LARGEST, _LARGEST))
+    return float(np.clip(kept * gradient / curvature, -LARGEST_LEAF, LARGEST_LEAF))
 
 
 def _trust(scores: FloatArray, added: FloatArray, public: Public) -> float:

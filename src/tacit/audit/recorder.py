@@ -16,13 +16,15 @@ import httpx
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit.algorithms.gradient_trees import full_tree
 from tacit.algorithms.peers import Peer, Roll, Roster
 from tacit.audit.staging import COORDINATOR, HELPER, NEVER
 from tacit.data.schema import Category, Number, Schema
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
-from tacit.learners.owners.gradient import Gradient
+from tacit.learners.models.scores import ScoreModel
+from tacit.learners.owners.gradient import Gradient, GradientHistogram
 from tacit.learners.owners.stump import Stump
 from tacit.learners.peers.cells import Cells
 from tacit.learners.query import PURPOSE, Invitation, Query, digest_of, unpack
@@ -32,7 +34,7 @@ from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.spaces import Space
 from tacit.service.device.client import Link
 from tacit.service.kinds.boosting import BoostingTerms
-from tacit.service.kinds.classifier import ClassifierTerms, PublicMaps
+from tacit.service.kinds.classifier import ClassifierTerms, GradientTreesTerms, PublicMaps
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.kinds.peer_methods import AlikePeerTerms, StumpTerms, TreeTerms
 from tacit.service.kinds.peers import PeerTerms
@@ -130,6 +132,10 @@ def parts() -> list[Role]:
     of_records = replace(share, terms=RecordTerms.at_sites(law, 100))
     sums: dict[str, Any] = {"maps": None, "keys": (COORDINATOR, HELPER), "budget": 0.5}
     together = SummedSiteTerms(**common, **rounds, **linear, **sums, query=of_records)
+    buds = GradientHistogram(ScoreModel(2), full_tree(0), np.zeros((dim, 1)), 1.0)
+    grown = GradientTreesTerms(
+        **common, query=replace(share, learner=buds), owners=1, rows=1, trees=1, depth=1
+    )
     projection = Projection(np.zeros(dim), np.eye(dim), 1.0)
     train = TrainSite(
         1,
@@ -152,6 +158,7 @@ def parts() -> list[Role]:
         Role("an owner of summed shares", summed, (summed.example(),)),
         Role("an owner of a classifier", refined, (refined.example(),)),
         Role("an owner of a summed classifier", added, (added.example(),)),
+        Role("an owner of growing trees", grown, (grown.example(),)),
         Role("a gateway of summed shares", summed, (summed.example(),), gateway=True),
         Role("a site", site, (site.example(),)),
         Role("a site of sums over records", together, (together.example(),)),

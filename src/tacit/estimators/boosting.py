@@ -323,7 +323,8 @@ def _sums_of(given: str | SecureSum | None, epsilon: float) -> SecureSum:
         return TwoServers(epsilon=epsilon)
     load_simulations()
     simulated: Any = SIMULATED_SUMS[one_of("sums", given, (HOW, *SIMULATED_SUMS))]
-    return simulated()
+    made: SecureSum = simulated()  # what may only be simulated has no epsilon to be given
+    return made
 
 
 def _owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[int, int]:

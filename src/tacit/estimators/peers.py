@@ -341,7 +341,8 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         self.models_ = {name: PeerModel(self.cells_, model) for name, model in own}
         self.released_ = METHODS["stumps"].nothing
         self.guarantee_ = published_peers_guarantee(scheme.unsound, self._source, self._stream)
-        self.ended_, self.report_ = f"{len(found)} participants, simulated", []
+        self.ended_ = f"{len(found)} participants, simulated"
+        self.report_: list[dict[str, Any]] = []
         self.__dict__.pop("served_", None)
         return self
 

@@ -15,7 +15,7 @@ from tacit.estimators.persistence import SavedModel, open_model
 from tacit.service.coordinator.page import page
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.kinds.classifier import ClassifierSpec
+from tacit.service.kinds.classifier import ClassifierSpec, GradientTreesSpec
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import driven, joining, rows, running, write
 
@@ -150,3 +150,44 @@ def test_there_are_as_many_rounds_as_the_file_says(tmp_path, rounds):
         == terms.owners_needed
         == 50 // rounds
     )
+
+
+def test_trees_that_grow_over_the_network_are_those_of_one_process(tmp_path, database):
+    """Two trees of two levels: four questions to owners of their own, each a tree wider."""
+    grown = CAMPAIGN.replace('"classifier"', '"gradient trees"').replace("rounds = 2", "trees = 2")
+    folder = folder_of(tmp_path, f"{grown}depth = 2\n")
+    service = running(folder, database, rehearsal=SEED)
+    service.store.add_tokens(TOKENS)
+
+    async def work(link):
+        await join(joining(folder, RehearsalPart(SEED)), link, TOKENS)
+        while (await link.call("GET", "/v1/model", None)).status_code == 404:
+            await asyncio.sleep(0.05)
+        status = (await link.call("GET", "/v1/status", None)).json()
+        return status, await link.call("GET", "/v1/model", None)
+
+    status, model = driven(service, work)
+    assert status["ended"] == "all 2 trees of depth 2"
+    assert [question["counted"] for question in status["questions"]] == [OWNERS // 4] * 4
+    terms, public = GradientTreesSpec.read(folder / "campaign.toml").prepare()
+    _, cohort = joining(folder).rows(terms)
+    expected = Inline(cohort, np.full(len(cohort), 8.0), seeded(SEED)).run(terms.run(public))
+    published = decode(open_model(model.content)[0], SavedModel)
+    assert encode(published.model) == encode(expected.model)
+    assert len(published.model.terms) == len(expected.own.model.terms) + 2
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ("trees = 101", "trees must be at most 100"),
+        ("depth = 7", "depth must be at most 6"),
+        ('trust = "two servers"', "trust = 'two servers' is of kinds"),
+        ("minimum = 6", "minimum must be at most the owners of a round, 5"),
+    ],
+)
+def test_trees_beyond_what_is_grown_are_refused(tmp_path, entries, says):
+    grown = CAMPAIGN.replace('"classifier"', '"gradient trees"').replace("rounds = 2", "")
+    folder = folder_of(tmp_path, f"{grown.replace('minimum = 4', '')}{entries}\n")
+    with pytest.raises(ValueError, match=says):
+        GradientTreesSpec.read(folder / "campaign.toml").prepare()

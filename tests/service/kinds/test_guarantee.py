@@ -29,6 +29,11 @@ KINDS: dict[str, tuple[str, tuple[int, int, dict[str, Any]], Callable[[], Any]]]
         (40, 8, {}),
         lambda: tacit.PrivateClassifier(epsilon=8.0, rows_per_owner=8, rounds=1),
     ),
+    "gradient trees": (
+        "owners = 40\nrows_per_owner = 8\ntrees = 1\nepsilon = 8.0\nstart = 40\n",
+        (40, 8, {}),
+        lambda: tacit.PrivateClassifier(epsilon=8.0, rows_per_owner=8, rounds=1, features="trees"),
+    ),
     "boosting": (
         'learner = "centroid"\nepsilon = 8.0\nrounds = 1\nowners_per_round = 20\nstart = 20\n',
         (20, 8, {}),

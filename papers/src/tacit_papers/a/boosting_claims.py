@@ -276,7 +276,7 @@ def _no_gain(dataset: str, epsilons: Sequence[float | None]) -> Judge:
     return judge
 
 
-_STATED = {
+PRINTED_SCALES = {
     ("mnist", "l2"): 1.01,
     ("fashion", "l2"): 1.12,
     ("synthetic", "l2"): 0.5,
@@ -320,7 +320,7 @@ def bound_statements() -> list[Statement]:
             _linear,
         ),
     ]
-    for (dataset, measure), stated in _STATED.items():
+    for (dataset, measure), stated in PRINTED_SCALES.items():
         where, text = _WHAT[measure]
         judge = _scale(dataset, measure, stated)
         why = _APART if dataset != "synthetic" else "another draw of make_classification"

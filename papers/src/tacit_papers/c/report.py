@@ -35,6 +35,7 @@ _LIMITS = (
     "Somebody with several records, or records at several sites, is protected by the sum of "
     "their epsilons.",
 )
+_POINT = 0.01  # of error: less may be luck with so few patients
 _KINDS: dict[str, Kind] = {"ours": "ours", "public rows alone": "public"}
 
 
@@ -157,11 +158,43 @@ def _hospitals(rows: Sequence[HospitalRow]) -> Section:
         f"Test error in %, {rows[0].runs} runs; everybody is tested on the same patients of "
         "all hospitals"
     )
-    text = "The public rows are some patients of one hospital, as if they had agreed to it."
+    text = (
+        "The public rows are some patients of one hospital, as if they had agreed to it. "
+        + hospitals_in_words(rows)
+    )
     private = any(row.epsilon is not None for row in rows)
     charts = [_hospital_chart(rows)] if private else []
     table = Table(caption, columns, cells, strong=strong)
     return Section("Four hospitals", text, (*charts, table))
+
+
+def hospitals_in_words(rows: Sequence[HospitalRow]) -> str:
+    """What the rows say, in sentences made of them."""
+    (alone,) = (row for row in rows if row.method == "public rows alone")
+    said = [f"Public rows alone err in {100 * alone.mean:.1f} % ({alone.runs} splits)."]
+    for method, name in (
+        ("ours", "The guarded default"),
+        ("feature, exact", "The feature method, which trusts the sites,"),
+    ):
+        own = [row for row in rows if row.method == method and row.epsilon is not None]
+        if not own:
+            continue
+        errors = ", ".join(f"{100 * row.mean:.1f}" for row in own)
+        at = ", ".join(f"{row.epsilon:g}" for row in own)
+        said.append(f"{name} errs in {errors} % at epsilon {at}: {_beside(own, alone)}.")
+    return " ".join(said)
+
+
+def _beside(own: Sequence[HospitalRow], alone: HospitalRow) -> str:
+    """Where rows are better than public rows alone, within a point of them, or worse."""
+    places: dict[str, list[str]] = {}
+    for row in own:
+        gap = row.mean - alone.mean
+        word = "better" if gap < -_POINT else "worse" if gap > _POINT else "within a point"
+        places.setdefault(word, []).append(f"{row.epsilon:g}")
+    if len(places) == 1:
+        return f"{next(iter(places))} {'of' if 'within a point' in places else 'than'} them"
+    return ", ".join(f"{word} at {' and '.join(where)}" for word, where in places.items())
 
 
 def _hospital_chart(rows: Sequence[HospitalRow]) -> Chart:

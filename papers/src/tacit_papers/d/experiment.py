@@ -117,7 +117,9 @@ def _sound_halves(trial: Trial, epsilon: float, rounds: int) -> Outcome:
     plan = kind.plan(dict.fromkeys(held, epsilon), rounds, len(held))
     each = np.array([plan.each[number] for number in held])
     coins = trial.stream.child("public coins")
-    asked = exchange_stumps(trial.cells, held, rounds, plan.menu, coins, leaves="halves")
+    asked = exchange_stumps(
+        trial.cells, held, rounds, plan.menu, coins, known=kind.nothing, leaves="halves"
+    )
     released = Inline(trial.cohort, each, trial.stream).run(asked)
     return Outcome(None, _mean_accuracy(trial, [kind.served(released).score(trial.test)]))
 

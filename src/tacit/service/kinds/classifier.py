@@ -1,5 +1,6 @@
 """The data user's own model, refined by owners that each speak at most once: the classifier, over
-the network.
+the network; and trees grown from owners' answers, which refine it where no lines tell classes
+apart.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -11,6 +12,7 @@ import numpy as np
 from tacit._util.checks import bad, one_of, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.combination import MAPS, Combination, Outlook, look_ahead
+from tacit.algorithms.gradient_trees import LARGEST_LEAF, Growth, full_tree, grow
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import LEAST_GAIN, Refined, refine
@@ -23,12 +25,12 @@ from tacit.estimators.guarantee import (
 )
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery
-from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.gradient import Gradient, GradientHistogram
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import Query, digest_of
 from tacit.owner.policy import Policy
 from tacit.owner.template import FreePart, QuestionForm, bounds_of
-from tacit.service.kinds.campaign_file import HelpedSpec, register
+from tacit.service.kinds.campaign_file import CampaignSpec, HelpedSpec, register
 from tacit.service.kinds.kind import (
     ONE_REPORT,
     OWNERS_NOT_PROTECTED,
@@ -107,39 +109,23 @@ class PublicMaps:
         )
 
 
-@message("campaign.classifier")
 @dataclass(frozen=True, eq=False)
-class ClassifierTerms(CampaignTerms):
-    """`rounds` rounds over `owners` owners in all, believed to hold `rows` rows each; `query` is
-    the first question, `maps` says what later ones may be made of.
-
-    A question with fewer reports than `minimum` is void, and others are asked. `features` are the
-    feature maps that the data user may choose from. Where two servers add up shares, `keys` are
-    those of coordinator and helper, everybody is asked in every round by the same features (`maps`
-    is None), and `budget` is the epsilon of all rounds together.
+class RefinedTerms(CampaignTerms):
+    """A model of the sample that `owners` owners in all refine, believed to hold `rows` rows each;
+    `query` is the first question.
     """
 
-    kind: ClassVar[str] = "classifier"
     words: ClassVar[KindWords] = _WORDS
     summed_words: ClassVar[KindWords | None] = _SUMMED_WORDS
 
     query: ShareQuery
     owners: int
     rows: int
-    rounds: int
-    features: tuple[str, ...]
-    maps: "PublicMaps | None"
-    keys: tuple[bytes, bytes] | None = None
-    budget: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("owners", "rows", "rounds"):
+        for name in ("owners", "rows"):
             whole(name, getattr(self, name), 1)
-        summed = isinstance(self.query.terms, VectorTerms)
-        given = (self.maps is None, self.keys is not None, self.budget is not None)
-        if not all(each == summed for each in given):
-            raise ValueError("keys and budget must be given for sums of two servers, and only then")
         if not self.owners <= self.start:
             raise bad("owners", f"at most start, {self.start}", self.owners)
         if not self.minimum <= self.owners_needed:
@@ -152,9 +138,92 @@ class ClassifierTerms(CampaignTerms):
 
     @property
     def owners_needed(self) -> int:
+        return max(1, self.owners // self.rounds_expected)
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        return self.query.epsilons
+
+    @property
+    def crowd(self) -> Population:
+        """Those to be asked, as predictions see them."""
+        return Population(self.owners, float(np.median(self.epsilons)), self.rows)
+
+    def example(self) -> Query:
+        return self.query
+
+    @property
+    def influence(self) -> str:
+        """What one report to the widest question could do, in words."""
+        return self.query.influence
+
+    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
+        """Of a result: each row by models that have not seen it."""
+        if not isinstance(at, Refined):
+            return []
+        return [np.argmax(scores, axis=1) for scores in at.held_out[1:]]
+
+    def alone(self, result: Refined, public: Public) -> Published:
+        return result.own.model
+
+    def promise(self, result: Refined, public: Public) -> Guarantee:
+        """What the model of a result promises to owners."""
+        return classifier_guarantee(
+            self.query.terms.mechanism,
+            np.array(self.epsilons),
+            Source(len(public.y)),
+            self.owner_coins,
+            self.influence,
+        )
+
+    def publication(self, result: Refined, public: Public, sums: int) -> Publication:
+        return Publication(
+            estimator="PrivateClassifier",
+            model=result.model,
+            guarantee=self.promise(result, public),
+            report=[asdict(record) for record in result.records],
+            ended=result.ended,
+            fitted={
+                "public_only_score_": result.own.accuracy,
+                "public_model_": result.own.name,
+                "predicted_gain_": result.predicted_gain,
+            },
+            stages=result.stages,
+        )
+
+
+@message("campaign.classifier")
+@dataclass(frozen=True, eq=False)
+class ClassifierTerms(RefinedTerms):
+    """`rounds` rounds over all owners; `maps` says what later questions may be made of.
+
+    A question with fewer reports than `minimum` is void, and others are asked. `features` are the
+    feature maps that the data user may choose from. Where two servers add up shares, `keys` are
+    those of coordinator and helper, everybody is asked in every round by the same features (`maps`
+    is None), and `budget` is the epsilon of all rounds together.
+    """
+
+    kind: ClassVar[str] = "classifier"
+
+    rounds: int
+    features: tuple[str, ...]
+    maps: "PublicMaps | None"
+    keys: tuple[bytes, bytes] | None = None
+    budget: float | None = None
+
+    def __post_init__(self) -> None:
+        whole("rounds", self.rounds, 1)
+        super().__post_init__()
+        summed = isinstance(self.query.terms, VectorTerms)
+        given = (self.maps is None, self.keys is not None, self.budget is not None)
+        if not all(each == summed for each in given):
+            raise ValueError("keys and budget must be given for sums of two servers, and only then")
+
+    @property
+    def owners_needed(self) -> int:
         if isinstance(self.query.terms, VectorTerms):
             return max(self.minimum, self.query.terms.minimum)
-        return max(1, self.owners // self.rounds)
+        return super().owners_needed
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -251,43 +320,12 @@ class ClassifierTerms(CampaignTerms):
             rounds=self.rounds,
         )
 
-    def guesses(self, at: Any, public: Public) -> Sequence[IntArray]:
-        """Of a result: each row by models that have not seen it."""
-        if not isinstance(at, Refined):
-            return []
-        return [np.argmax(scores, axis=1) for scores in at.held_out[1:]]
-
-    def alone(self, result: Refined, public: Public) -> Published:
-        return result.own.model
-
     def promise(self, result: Refined, public: Public) -> Guarantee:
-        """What the model of a result promises to owners."""
-        guarantee = classifier_guarantee(
-            self.query.terms.mechanism,
-            np.array(self.epsilons),
-            Source(len(public.y)),
-            self.owner_coins,
-            self.query.influence,
-        )
+        guarantee = super().promise(result, public)
         if self.budget is None:
             return guarantee
         delta, asked = self.example().delta, max(1, len(result.records))
         return under_two_servers(guarantee, self.budget, delta, asked)
-
-    def publication(self, result: Refined, public: Public, sums: int) -> Publication:
-        return Publication(
-            estimator="PrivateClassifier",
-            model=result.model,
-            guarantee=self.promise(result, public),
-            report=[asdict(record) for record in result.records],
-            ended=result.ended,
-            fitted={
-                "public_only_score_": result.own.accuracy,
-                "public_model_": result.own.name,
-                "predicted_gain_": result.predicted_gain,
-            },
-            stages=result.stages,
-        )
 
     def notes(self, policy: Policy, keys: Mapping[str, str]) -> Notes:
         """What sums of two servers mean for an owner."""
@@ -356,5 +394,119 @@ class ClassifierSpec(HelpedSpec):
             maps=None if crowd.summed else PublicMaps.of(look, sample.public),
             keys=self.keys(sum_key) if crowd.summed else None,
             budget=self.epsilon[0] if crowd.summed else None,
+        )
+        return made, sample.public
+
+
+@message("campaign.gradient trees")
+@dataclass(frozen=True, eq=False)
+class GradientTreesTerms(RefinedTerms):
+    """`trees` trees of `depth` levels on the data user's own model; each level asks owners of its
+    own where the model is wrong, by leaf, column and bin.
+    """
+
+    kind: ClassVar[str] = "gradient trees"
+
+    trees: int
+    depth: int
+
+    def __post_init__(self) -> None:
+        for name, most in (("trees", _MOST_TREES), ("depth", _DEEPEST)):
+            if not whole(name, getattr(self, name), 1) <= most:
+                raise bad(name, f"at most {most}", getattr(self, name))
+        super().__post_init__()
+
+    @property
+    def growth(self) -> Growth:
+        return Growth(self.trees, self.depth)
+
+    @property
+    def rounds_expected(self) -> int:
+        return self.growth.questions
+
+    def forms(self) -> tuple[QuestionForm, ...]:
+        """The data user's own model and the edges of bins stay as they are; to it come trees as
+        they are grown, and the one that is growing.
+        """
+        (form,), learner = super().forms(), self._first
+        nodes, columns = 2 ** (self.depth + 1) - 1, len(learner.edges)
+        edges = float(np.abs(learner.edges).max(initial=0.0))
+        largest = max(LARGEST_LEAF, edges, columns, nodes)
+        each = _OF_A_NODE * nodes + _OF_A_TREE
+        free = (
+            FreePart(
+                "learner.model",
+                "your own and the trees grown so far",
+                self.trees * each + 1,
+                largest,
+                ("scores", "term.forest", "public.trees"),
+                tuple(digest_of(term) for term in learner.model.terms),
+            ),
+            FreePart("learner.tree", "the tree that grows", each, largest, ("public.trees",)),
+            FreePart("learner.radius", "for how much an owner counts", 1, 1.0),
+        )
+        growth = _BYTES * sum(part.numbers for part in free) + self.trees * _HEADING
+        sizes = {bound.name: bound for bound in bounds_of(self.query, growth)}
+        width = replace(sizes.pop("numbers in an answer"), most=self._widest.width)
+        return (replace(form, free=(*form.free, *free), bounds=(width, *sizes.values())),)
+
+    @property
+    def influence(self) -> str:
+        return self._widest.influence
+
+    @property
+    def _first(self) -> GradientHistogram:
+        if not isinstance(self.query.learner, GradientHistogram):
+            raise TypeError("trees are grown from histograms of gradients")
+        return self.query.learner
+
+    @property
+    def _widest(self) -> ShareQuery:
+        """The last question of a tree, by its form."""
+        last = replace(self._first, tree=full_tree(self.depth - 1))
+        return replace(self.query, learner=last)
+
+    def run(self, public: Public) -> Generator[Any, Any, Refined]:
+        terms = self.query.terms
+        return grow(public, self.crowd, terms.mechanism, np.array(self.epsilons), self.growth)
+
+
+_MOST_TREES, _DEEPEST = 100, 6
+_OF_A_NODE, _OF_A_TREE = 5, 6  # numbers: column, cut, children, value; root, class, level, heat
+_BYTES, _HEADING = 9, 256  # of a number, and of the names of a tree's parts
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class GradientTreesSpec(CampaignSpec):
+    """Entries of a file of kind "gradient trees", beside those of every campaign: two classes.
+
+    owners : how many owners are asked in all, each once.  rows_per_owner : how many rows one is
+    believed to hold. mechanism : as in `PrivateClassifier`.  trees, depth : how much to grow; each
+    level of each tree asks owners of its own.  minimum : reports that a level needs.
+    """
+
+    terms: ClassVar[type[CampaignTerms]] = GradientTreesTerms
+
+    owners: int
+    rows_per_owner: int = 1
+    mechanism: str = "auto"
+    trees: int = 4
+    depth: int = 3
+    minimum: int = 2
+
+    def prepare(self, sum_key: bytes = b"") -> tuple[GradientTreesTerms, Public]:
+        sample, rows = self.read_sample(), whole("rows_per_owner", self.rows_per_owner, 1)
+        owners = whole("owners", self.owners, 1)
+        growth = Growth(whole("trees", self.trees, 1), whole("depth", self.depth, 1))
+        crowd = Population(owners, float(np.median(self.epsilon)), rows)
+        asking = grow(sample.public, crowd, self.mechanism, np.array(self.epsilon), growth)
+        made = GradientTreesTerms(
+            **self.common(sample, self.minimum),
+            query=next(asking),
+            owners=owners,
+            rows=rows,
+            trees=growth.trees,
+            depth=growth.depth,
         )
         return made, sample.public
