@@ -44,6 +44,15 @@ def test_no_table_of_measured_rows_is_typed():
     assert "|---" not in typed
 
 
+def test_no_measured_figure_of_a_paper_is_typed_into_a_sentence():
+    """Those that are settings follow the word epsilon."""
+    evidence = PAGES[0].read_text()
+    papers = evidence[evidence.index("## The papers again") : evidence.index("## Speed, memory")]
+    for page in (papers, (DOCS / "explanation" / "papers.md").read_text()):
+        typed = re.sub(r"<!-- table: .*?<!-- end of table -->", "", page, flags=re.DOTALL)
+        assert re.findall(r"(?<!epsilon )\b\d+\.\d+ (?:→|%|±)", typed) == []
+
+
 @pytest.mark.parametrize(("page", "name"), _on_pages())
 def test_a_table_is_of_the_code_as_it_is_or_says_that_it_is_older(page, name):
     """Else: measure again (`tacit reproduce all`, `ahead`, `trees`), then `python -m
