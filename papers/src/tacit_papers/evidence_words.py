@@ -66,9 +66,9 @@ def small_patches(rows: Sequence[Any]) -> str:
         f"The default sets the two digits {apart[best.cell, best.side]:.2f} apart on the data "
         f"user's images (the paper's features: {printed:.2f}), so errors with noise are often "
         "*below* the printed ones; a claim says so where that makes it differ. Patches of "
-        f"{SMALL.side} by {SMALL.side} cells of {SMALL.cell} pixels set them "
-        f"{apart[SMALL.cell, SMALL.side]:.2f} apart, and still do not end where the paper does; "
-        f"so cross-validation decides. MNIST with those, as published, {own[0].runs} runs:"
+        f"{SMALL.side} by {SMALL.side} cells of {SMALL.cell} pixels come nearer to those "
+        f"({apart[SMALL.cell, SMALL.side]:.2f}), and still do not end where the paper does; "
+        f"so cross-validation decides. MNIST with them, as published, {own[0].runs} runs:"
     )
     heads = ("learner", "epsilon", "first → ten", "the paper", "both within five points")
     return f"{said}\n\n{table_of(heads, lines)}"

@@ -5,8 +5,8 @@ Words are fitted to four fifths of them and the nearest centroid is judged on th
 every size, on both image sets. The default (`Patch`) is the size with the least mean error; neither
 owners' images nor test images have a say.
 
-Beside it, paper A's boosting on words of small patches, which set MNIST's classes as far apart as
-the paper's do: what another choice would have given.
+Beside it, paper A's boosting on words of small patches, which set MNIST's classes less far apart,
+as the paper's features do: what another choice would have given.
 """
 
 from collections.abc import Iterable
@@ -115,7 +115,11 @@ class SmallPatchCell(BoostingCell):
                 )
                 ends.append((float(staged[0]), float(staged[-1])))
             first, last = np.mean(ends, axis=0).tolist()
-            found.append(SmallPatchRow(self.dataset, self.learner, epsilon, first, last, self.runs))
+            found.append(
+                SmallPatchRow(
+                    self.dataset, self.learner, epsilon, first=first, last=last, runs=self.runs
+                )
+            )
         return found
 
 

@@ -13,7 +13,9 @@ from tacit_papers.a.measurements import (
     mean_gaps,
     stated_errors,
 )
-from tacit_papers.a.patches import PatchRow, best_patch
+from tacit_papers.a.patches import SMALL, PatchRow, SmallPatchRow, best_patch
+from tacit_papers.a.problems import ProblemRow, near_the_paper
+from tacit_papers.a.published import CURVES
 from tacit_papers.runner import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
@@ -63,6 +65,8 @@ def report_a(rows: Sequence[Any]) -> Document:
             *_bound_sections(select(rows, BoundRow), select(rows, RoundCostRow)),
             *_reading_sections(select(rows, ReadingRow)),
             *_patch_sections(select(rows, PatchRow)),
+            *_small_patches(select(rows, SmallPatchRow)),
+            *_problems(select(rows, ProblemRow)),
             protection(claim, _TERMS, _LIMITS, {row.unsound for row in curves}),
         ),
     )
@@ -207,6 +211,37 @@ def _patch_sections(rows: Sequence[PatchRow]) -> Iterator[Section]:
         "data user's images is the default; no other image has a say.",
         (Table(caption, ("patch", *datasets), lines, strong=strong),),
     )
+
+
+def _small_patches(rows: Sequence[SmallPatchRow]) -> Iterator[Section]:
+    """What smaller patches, whose classes are less far apart, would give."""
+    if not rows:
+        return
+    lines = tuple(
+        (
+            row.learner,
+            "none" if row.epsilon is None else f"{row.epsilon:g}",
+            _ends(row.first, row.last),
+            _ends(*CURVES["mnist", row.learner, row.epsilon]),
+        )
+        for row in rows
+    )
+    caption = f"MNIST, test error in % as published, {rows[0].runs} runs"
+    columns = ("learner", "epsilon", "first → last", "the paper")
+    text = f"Patches of {SMALL.side} by {SMALL.side} cells of {SMALL.cell} pixels."
+    yield Section("How we read it: smaller patches", text, (Table(caption, columns, lines),))
+
+
+def _problems(rows: Sequence[ProblemRow]) -> Iterator[Section]:
+    """Problems of `make_classification` that begin where the paper's does."""
+    near = near_the_paper(rows)
+    if not near:
+        return
+    lines = tuple((str(row.problem), _ends(row.first, row.last)) for row in near)
+    caption = f"Boosted centroids without noise, test error in %: {len(near)} of {len(rows)}"
+    text = "The paper does not say which problem it drew; these begin within two points of its."
+    table = Table(caption, ("problem", "first → ten"), lines)
+    yield Section("How we read it: synthetic rows", text, (table,))
 
 
 def _ends(first: float, last: float) -> str:

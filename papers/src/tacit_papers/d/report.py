@@ -16,7 +16,7 @@ from tacit.render.document import (
     percents,
     protection,
 )
-from tacit_papers.d.edge import EdgeRow
+from tacit_papers.d.edge import EdgeRow, InstallRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
 from tacit_papers.runner import select
@@ -53,7 +53,7 @@ def report_d(rows: Sequence[Any]) -> Document:
         _happenings([row for row in events if row.dataset == name])
         for name in dict.fromkeys(row.dataset for row in events)
     ]
-    sections += _costs(select(rows, EdgeRow))
+    sections += _costs(select(rows, EdgeRow), select(rows, InstallRow))
     claim = (
         "Where tacit's methods really run, each record of a participant is protected by "
         "differential privacy."
@@ -149,7 +149,7 @@ def _table(rows: Sequence[PeerRow]) -> Table:
     return Table(caption, columns, tuple(lines), strong=tuple(strong))
 
 
-def _costs(rows: Sequence[EdgeRow]) -> list[Section]:
+def _costs(rows: Sequence[EdgeRow], packages: Sequence[InstallRow]) -> list[Section]:
     """What a participant pays."""
     if not rows:
         return []
@@ -169,7 +169,9 @@ def _costs(rows: Sequence[EdgeRow]) -> list[Section]:
     columns = ("data", "rows", "participants", "rounds", "processor", "memory", "sent", "heard")
     caption = "Random stumps, sound: one participant over all rounds; sent and heard in bytes"
     text = f"A plain install weighs {rows[0].installed:.0f} megabytes with all that it needs."
-    return [Section("What a participant pays", text, (Table(caption, columns, lines),))]
+    weights = tuple((row.package, f"{row.megabytes:.1f}") for row in dict.fromkeys(packages))
+    installed = Table("What is installed, in megabytes", ("package", "MB"), weights)
+    return [Section("What a participant pays", text, (Table(caption, columns, lines), installed))]
 
 
 def _happenings(rows: Sequence[EventRow]) -> Section:
