@@ -1,6 +1,5 @@
-"""The data user's own model, refined by owners that each speak at most once: the classifier, over
-the network; and trees grown from owners' answers, which refine it where no lines tell classes
-apart.
+"""The data user's own model, refined by owners that each speak at most once, over the network: the
+classifier, and trees grown from owners' answers.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -25,7 +24,7 @@ from tacit.estimators.guarantee import (
 )
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery
-from tacit.learners.owners.gradient import Gradient, GradientHistogram
+from tacit.learners.owners.gradient import Gradient
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import Query, digest_of
 from tacit.owner.policy import Policy
@@ -111,9 +110,7 @@ class PublicMaps:
 
 @dataclass(frozen=True, eq=False)
 class RefinedTerms(CampaignTerms):
-    """A model of the sample that `owners` owners in all refine, believed to hold `rows` rows each;
-    `query` is the first question.
-    """
+    """`owners` owners in all, believed to hold `rows` rows each; `query` is the first question."""
 
     words: ClassVar[KindWords] = _WORDS
     summed_words: ClassVar[KindWords | None] = _SUMMED_WORDS
@@ -401,9 +398,7 @@ class ClassifierSpec(HelpedSpec):
 @message("campaign.gradient trees")
 @dataclass(frozen=True, eq=False)
 class GradientTreesTerms(RefinedTerms):
-    """`trees` trees of `depth` levels on the data user's own model; each level asks owners of its
-    own where the model is wrong, by leaf, column and bin.
-    """
+    """`trees` trees of `depth` levels on the own model; each level asks owners of its own."""
 
     kind: ClassVar[str] = "gradient trees"
 
@@ -417,18 +412,15 @@ class GradientTreesTerms(RefinedTerms):
         super().__post_init__()
 
     @property
-    def growth(self) -> Growth:
-        return Growth(self.trees, self.depth)
-
-    @property
     def rounds_expected(self) -> int:
-        return self.growth.questions
+        return self.trees * self.depth
 
     def forms(self) -> tuple[QuestionForm, ...]:
         """The data user's own model and the edges of bins stay as they are; to it come trees as
         they are grown, and the one that is growing.
         """
-        (form,), learner = super().forms(), self._first
+        (form,) = super().forms()
+        learner: Any = self.query.learner
         nodes, columns = 2 ** (self.depth + 1) - 1, len(learner.edges)
         edges = float(np.abs(learner.edges).max(initial=0.0))
         largest = max(LARGEST_LEAF, edges, columns, nodes)
@@ -455,20 +447,14 @@ class GradientTreesTerms(RefinedTerms):
         return self._widest.influence
 
     @property
-    def _first(self) -> GradientHistogram:
-        if not isinstance(self.query.learner, GradientHistogram):
-            raise TypeError("trees are grown from histograms of gradients")
-        return self.query.learner
-
-    @property
     def _widest(self) -> ShareQuery:
         """The last question of a tree, by its form."""
-        last = replace(self._first, tree=full_tree(self.depth - 1))
-        return replace(self.query, learner=last)
+        buds: Any = self.query.learner
+        return replace(self.query, learner=replace(buds, tree=full_tree(self.depth - 1)))
 
     def run(self, public: Public) -> Generator[Any, Any, Refined]:
-        terms = self.query.terms
-        return grow(public, self.crowd, terms.mechanism, np.array(self.epsilons), self.growth)
+        terms, growth = self.query.terms, Growth(self.trees, self.depth)
+        return grow(public, self.crowd, terms.mechanism, np.array(self.epsilons), growth)
 
 
 _MOST_TREES, _DEEPEST = 100, 6
