@@ -93,9 +93,8 @@ class Campaign:
         self, owners: Sequence[str], policy: Policy, ledger: Any, kind: type[Gate] = Gate
     ) -> Gate:
         """A gate of `kind` for these owners."""
-        return kind(
-            self.cohort(len(owners)), owners, self.schema, policy, ledger, self.key.public_key()
-        )
+        key = self.key.public_key()
+        return kind(self.cohort(len(owners)), owners, self.schema, policy, ledger, key=key)
 
 
 def limits(**given: Any) -> Policy:

@@ -337,7 +337,7 @@ _SEVERAL = (
 
 
 def summed_sites_guarantee(
-    epsilon: float, delta: float, reports: int, source: Source, stream: Stream, influence: str
+    epsilon: float, delta: float, reports: int, source: Source, *, stream: Stream, influence: str
 ) -> Guarantee:
     """The guarantee where two servers add up over the records of all sites."""
     from tacit.learners.owners.sum_query import RecordsQuery

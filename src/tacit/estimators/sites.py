@@ -171,7 +171,9 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.public_only_score_ = float(np.mean(own.held_out.argmax(axis=1) == given.y0))
         self.report_ = [asdict(record) for record in refined.records]
         spent = crowd.epsilon, crowd.delta, len(self.report_)
-        promise = summed_sites_guarantee(*spent, given.source, stream, engine.influence)
+        promise = summed_sites_guarantee(
+            *spent, given.source, stream=stream, influence=engine.influence
+        )
         self.guarantee_ = promise if self.report_ else promise.without_reports
 
     def _engine(self, cohort: Cohort, epsilon: float | FloatArray, stream: Stream) -> Engine:

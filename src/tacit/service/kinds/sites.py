@@ -263,8 +263,8 @@ class SummedSiteTerms(ClassifierTerms):
             self.example().delta,
             len(result.records),
             Source(len(public.y)),
-            self.owner_coins,
-            self.query.influence,
+            stream=self.owner_coins,
+            influence=self.query.influence,
         )
 
     def publication(self, result: Refined, public: Public, sums: int) -> Publication:

@@ -428,9 +428,9 @@ def summed_vector(
     """With as many calls, one below a power of two, as cost the fewest bytes in all."""
 
     def elements(calls: int) -> int:
-        circuit = SummedVector(length, bound, most, tally, bits, calls)
+        circuit = SummedVector(length, bound, most, tally, bits, calls=calls)
         arity, points = circuit.gadget.arity, circuit.gadget.poly_points
         return calls + proofs * (arity + points) + 2 * proofs * (arity + 2)
 
     choices = [2**k - 1 for k in range(1, length.bit_length() + 2)]
-    return SummedVector(length, bound, most, tally, bits, min(choices, key=elements))
+    return SummedVector(length, bound, most, tally, bits, calls=min(choices, key=elements))
