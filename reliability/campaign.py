@@ -90,11 +90,12 @@ class Campaign:
         return sign(self.invitation(number, query, ends), PURPOSE, self.key)
 
     def gate(
-        self, owners: Sequence[str], policy: Policy, ledger: Any, kind: type[Gate] = Gate
+        self, owners: Sequence[str], policy: Policy, ledger: Any, made: type[Gate] = Gate
     ) -> Gate:
-        """A gate of `kind` for these owners."""
-        key = self.key.public_key()
-        return kind(self.cohort(len(owners)), owners, self.schema, policy, ledger, key=key)
+        """A gate for these owners, of this class."""
+        return made(
+            self.cohort(len(owners)), owners, self.schema, policy, ledger, self.key.public_key()
+        )
 
 
 def limits(**given: Any) -> Policy:

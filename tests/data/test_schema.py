@@ -20,6 +20,16 @@ def test_numbers_are_placed_between_public_bounds_and_moved_ones_counted():
     assert moved.tolist() == [False, False, False, True, True, True, True]
 
 
+@pytest.mark.parametrize("short", ["a", "b"])
+def test_columns_of_a_mapping_are_as_long_as_each_other(short):
+    """The first one too: rows of the others would be left out in silence."""
+    schema = Schema((Number("a", 0, 1), Number("b", 0, 1)), (0, 1))
+    table = {"a": [0.1, 0.2, 0.3], "b": [0.4, 0.5, 0.6]}
+    table[short] = table[short][:-1]
+    with pytest.raises(ValueError, match=r"'a' has . values, 'b' has ."):
+        schema.encode(table)
+
+
 def test_text_where_a_number_should_be_counts_as_missing():
     X, moved = Number("age", 0, 10).encode(np.array(["5", "five", None], dtype=object))
     np.testing.assert_allclose(X[:, 0], [0, 0, 0])

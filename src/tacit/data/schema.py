@@ -226,6 +226,13 @@ class Schema:
             for number, feature in enumerate(self.features)
         ]
         rows = len(columns[0])
+        for feature, column in zip(self.features, columns, strict=True):
+            if len(column) != rows:
+                first = self.features[0].name
+                raise ValueError(
+                    f"columns must be as long as each other: {first!r} has {rows:,} values, "
+                    f"{feature.name!r} has {len(column):,}"
+                )
         X = np.empty((rows, self.dim))
         plain = isinstance(table, np.ndarray) and table.dtype.kind in "fiu"
         scale = (
