@@ -93,6 +93,24 @@ def problems(rows: Sequence[Any]) -> str:
 
 def units(rows: Sequence[Any]) -> str:
     """The factors between shares and coefficients, and the ratios of two printed rows."""
+    told = ", ".join(f"{factor:.2g} ({name})" for name, factor in _unit_factors(rows).items())
+    pair = ("duchi", "piecewise")
+    ratios = {
+        "IV": [_over(published_cell("IV", "mnist", name, e) for name in pair) for e in EPSILONS],
+        "2": [_over(published_square("mnist", name, e) for name in pair) for e in EPSILONS],
+    }
+    spans = {name: f"{min(own):.2g} to {max(own):.2g}" for name, own in ratios.items()}
+    return (
+        f"The factors, each from its Laplace row: {told}. Printed errors of Duchi are "
+        f"{spans['IV']} times those of Piecewise in Table IV and {spans['2']} in Table 2, over the "
+        "same values of epsilon and as many dimensions (MNIST); both laws are known in closed form "
+        "and do not depend on the images, so one of the two rows of Piecewise contradicts the "
+        "paper's own mechanism."
+    )
+
+
+def _unit_factors(rows: Sequence[Any]) -> dict[str, float]:
+    """Of Table IV and of B's Table 2, by data set."""
     factors = {}
     for dataset in ("mnist", "fashion", "brazil"):
         laplace = need(
@@ -106,25 +124,7 @@ def units(rows: Sequence[Any]) -> str:
         squares = [(published_square(dataset, "laplace", row.epsilon or 0.0), row) for row in own]
         known = [(cell.mean, row.error) for cell, row in squares if cell and row.error]
         factors[f"B's Table 2, {dataset}"] = unit_factor(*zip(*known, strict=True))
-    ratios = {
-        "IV": [
-            _over(published_cell("IV", "mnist", name, e) for name in ("duchi", "piecewise"))
-            for e in EPSILONS
-        ],
-        "2": [
-            _over(published_square("mnist", name, e) for name in ("duchi", "piecewise"))
-            for e in EPSILONS
-        ],
-    }
-    told = ", ".join(f"{factor:.2g} ({name})" for name, factor in factors.items())
-    spans = {name: f"{min(own):.2g} to {max(own):.2g}" for name, own in ratios.items()}
-    return (
-        f"The factors, each from its Laplace row: {told}. Printed errors of Duchi are "
-        f"{spans['IV']} times those of Piecewise in Table IV and {spans['2']} in Table 2, over the "
-        "same values of epsilon and as many dimensions (MNIST); both laws are known in closed form "
-        "and do not depend on the images, so one of the two rows of Piecewise contradicts the "
-        "paper's own mechanism."
-    )
+    return factors
 
 
 def _over(pair: Any) -> float:

@@ -211,15 +211,7 @@ def combine_guarded(
     seen = alone.scores[_some(len(task.rows))]
     noise = max(2 * float(task.loss.value(seen, known.targets).mean()), _TINY)
     noise = noise if task.loss.of_numbers else 1.0  # of a logarithm of a likelihood
-    families = [np.zeros((0, len(models))), _typical_mean(models, trust, known)]
-    families += [np.eye(len(models))] if len(models) > 1 else []
-    found = [
-        _fit(known, look, (mix, mix @ models), ridge, pull, noise)
-        for mix in (_turn_mix(each, models, known) for each in families)
-        for look in alone.looks or (np.eye(task.rows.shape[1]),)
-        for ridge in _HELD
-        for pull in (_PULLS if len(mix) else _PULLS[:1])
-    ]
+    found = _fit_all(models, trust, known, alone, noise)
     asked = np.array([bool(each.weights.any()) for each in found])
     likely = np.array([each.evidence for each in found])
     likely -= np.log(np.where(asked, asked.sum(), (~asked).sum()))
@@ -233,14 +225,36 @@ def combine_guarded(
         for name in ("own", "weights", "scores")
     )
     own, scores = own + (1 - believed) * alone.f, scores + (1 - believed) * seen
-    lead = (task.loss.value(seen, known.targets) - task.loss.value(scores, known.targets)) / noise
-    behind = lead.mean() < -_DOUBTS * lead.std() / np.sqrt(len(lead))
-    if behind and _mistakes(scores, known) >= _mistakes(seen, known):
+    if _is_contradicted(scores, seen, known, noise):
         return replace(without_sites(len(models), alone), believed=believed)
     f = own + weights @ models
     if len(known.rows) < len(task.rows):
         scores = task.rows @ f
     return Combined(f, weights, own, scores, believed)
+
+
+def _is_contradicted(scores: FloatArray, alone: FloatArray, task: PublicTask, noise: float) -> bool:
+    """Whether public rows are less likely by more than a standard error under these scores than
+    under those of public rows alone, and as often wrong.
+    """
+    lead = (task.loss.value(alone, task.targets) - task.loss.value(scores, task.targets)) / noise
+    behind = lead.mean() < -_DOUBTS * lead.std() / np.sqrt(len(lead))
+    return bool(behind and _mistakes(scores, task) >= _mistakes(alone, task))
+
+
+def _fit_all(
+    models: FloatArray, trust: FloatArray, task: PublicTask, alone: PublicOnly, noise: float
+) -> list["_Fit"]:
+    """The mode for every family of sites' models, none first, look, ridge and pull."""
+    families = [np.zeros((0, len(models))), _typical_mean(models, trust, task)]
+    families += [np.eye(len(models))] if len(models) > 1 else []
+    return [
+        _fit(task, look, (mix, mix @ models), ridge, pull, noise)
+        for mix in (_turn_mix(each, models, task) for each in families)
+        for look in alone.looks or (np.eye(task.rows.shape[1]),)
+        for ridge in _HELD
+        for pull in (_PULLS if len(mix) else _PULLS[:1])
+    ]
 
 
 class _Fit(NamedTuple):

@@ -239,7 +239,12 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
             rises = {each.trust: 100 * each.rise for each in plans}
             more = rises[HOW] - rises[NOBODY]
             console.print(f"If they trusted one of two servers: {more:+.1f} points more.")
-        return
+    else:
+        _show_table(plans, console)
+
+
+def _show_table(plans: "list[Plan]", console: Console) -> None:
+    """Many plans for the same rows, a line each."""
     first = plans[0]
     alone = "too few rows to tell"
     if first.public_accuracy is not None:

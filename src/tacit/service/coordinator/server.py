@@ -293,22 +293,34 @@ class Service:
             except SQLAlchemyError:
                 raise  # of the database, not of the file
             except Exception as problem:  # whatever it is, it is about this one alone
-                expected = isinstance(problem, (ValueError, StoreError, OSError))
-                why = str(problem if expected else type(problem).__name__)
-                if failed is None or failed.why != why:
-                    log.warning("campaign %s is not served: %s", slug, why)
-                same = failed is not None and failed.changed == changed
-                wait = min(2 * failed.wait, self.again[1]) if failed and same else self.again[0]
-                self._passed_over[slug] = _Failed(changed, why, wait, time.monotonic() + wait)
+                self._pass_over(slug, changed, problem)
             else:
                 self._passed_over.pop(slug, None)
+        return found | self._newly_archived(found, files)
+
+    def _pass_over(self, slug: str, changed: tuple[int, int], problem: Exception) -> None:
+        """Leave a file alone for a while, longer each time that it fails as it is."""
+        failed = self._passed_over.get(slug)
+        expected = isinstance(problem, (ValueError, StoreError, OSError))
+        why = str(problem if expected else type(problem).__name__)
+        if failed is None or failed.why != why:
+            log.warning("campaign %s is not served: %s", slug, why)
+        same = failed is not None and failed.changed == changed
+        wait = min(2 * failed.wait, self.again[1]) if failed and same else self.again[0]
+        self._passed_over[slug] = _Failed(changed, why, wait, time.monotonic() + wait)
+
+    def _newly_archived(
+        self, found: Mapping[str, Coordinator], files: Mapping[str, Path]
+    ) -> dict[str, Coordinator]:
+        """Campaigns that are archived now and were not, by slug."""
+        out = {}
         for slug in filter(None, self._database.campaigns().values()):
             store = Store(self._database, slug)
             known = self.campaigns.get(slug) or found.get(slug)
             if (known is None or known.driver is not None) and store.standing().archive:
                 archived = make_archived(store, *self._parts(slug))
-                found[slug] = replace(archived, readers=_readers_of(files.get(slug)))
-        return found
+                out[slug] = replace(archived, readers=_readers_of(files.get(slug)))
+        return out
 
     def find_gone(self) -> set[str]:
         """Campaigns that are served and whose files are not there any more; of archived ones no
