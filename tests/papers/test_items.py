@@ -12,7 +12,7 @@ import pytest
 
 from tacit.cli.fit import METHODS, fit
 from tacit.learners.owners import LEARNERS, SIMULATIONS
-from tacit.service.kinds import SPECS
+from tacit.service.kinds.campaign_file import SPECS
 from tacit_papers import simulations
 from tacit_papers.registry import DATASETS, PAPERS
 

@@ -70,7 +70,7 @@ def test_what_is_on_disk_is_not_run_again(reproduced):
 def test_every_method_is_there(rows):
     peers = [row for row in rows if isinstance(row, PeerRow)]
     assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
-    assert len(peers) == 4 + 8 * 3 + 3 * 2  # the last over rounds
+    assert len(peers) == 4 + 9 * 3 + 3 * 2  # the last over rounds
     for row in peers:
         assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
         assert (row.own, row.served) != (None, None)

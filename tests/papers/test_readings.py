@@ -145,7 +145,7 @@ def test_the_gap_is_that_of_held_out_rows():
 
 def test_the_size_of_patches_is_the_best_on_average_over_image_sets():
     rows = [
-        PatchRow(dataset, cell, side, error, 100)
+        PatchRow(dataset, cell, side, error, images=100, apart=0.2)
         for dataset, errors in {"mnist": (0.2, 0.1, 0.3), "fashion": (0.1, 0.3, 0.1)}.items()
         for (cell, side), error in zip(((3, 2), (4, 3), (7, 1)), errors, strict=True)
     ]

@@ -8,6 +8,8 @@ is imported; an entry point names it.
 Each voids the guarantee, and says why.
 """
 
+from collections.abc import Mapping
+
 from tacit.learners.owners import SIMULATIONS
 from tacit.learners.peers.own_model import SCHEMES
 from tacit.sums.secure_sum import SIMULATED_SUMS
@@ -18,4 +20,8 @@ from tacit_papers.b import shamir as _shamir
 from tacit_papers.d import learners as _of_d
 
 MODULES = (_of_a, _of_b, _ring, _shamir, _of_d)
-NAMES = {"learner": SIMULATIONS, "sums": SIMULATED_SUMS, "method": SCHEMES}
+NAMES: dict[str, Mapping[str, object]] = {
+    "learner": SIMULATIONS,
+    "sums": SIMULATED_SUMS,
+    "method": SCHEMES,
+}

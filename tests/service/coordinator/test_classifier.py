@@ -12,6 +12,7 @@ import tacit
 from tacit import seeded
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
+from tacit.learners.models.scores import ScoreModel
 from tacit.service.coordinator.page import page
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
@@ -174,6 +175,7 @@ def test_trees_that_grow_over_the_network_are_those_of_one_process(tmp_path, dat
     expected = Inline(cohort, np.full(len(cohort), 8.0), seeded(SEED)).run(terms.run(public))
     published = decode(open_model(model.content)[0], SavedModel)
     assert encode(published.model) == encode(expected.model)
+    assert isinstance(published.model, ScoreModel)
     assert len(published.model.terms) == len(expected.own.model.terms) + 2
 
 

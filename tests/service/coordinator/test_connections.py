@@ -308,7 +308,7 @@ def test_requests_are_not_piled_up_on_a_connection(call):
             await asyncio.sleep(0.2)
             await shown(scope, receive, send)
 
-    made = []
+    made = list[str]()
     with serve(Guard(slow, Limits())) as url:
         said = call(url).send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * 8000).hear()
     assert said.count(b"HTTP/1.1 200") <= 12  # it was hung up on a second later

@@ -292,7 +292,9 @@ def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, 
             assert [await read(client, "north", each) for each in asked] == [200, 200, 403, 403]
             assert [await read(client, "south", each) for each in asked] == [403] * 4
             records = Records(Store(database, "north"))
-            assert records.describe_owner(public[0])["name"] == ""
+            described = records.describe_owner(public[0])
+            assert described is not None
+            assert described["name"] == ""
             assert records.forget(public[0])
             assert [await read(client, "north", each) for each in owners[:2]] == [403, 200]
 

@@ -22,7 +22,7 @@ from tacit.service.coordinator.status import View
 from tacit.service.coordinator.tables import CLOSED, OPEN, VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.kinds.sites import SiteSpec
+from tacit.service.kinds.sites import SiteSpec, SiteTerms
 from tacit.wire import decode, encode
 from tests.service.coordinator.made import (
     ADMIN,
@@ -64,6 +64,7 @@ def folder_of(tmp_path, text=CAMPAIGN):
 
 def in_process(folder, epsilon):
     terms, public = SiteSpec.read(folder / "campaign.toml").prepare()
+    assert isinstance(terms, SiteTerms)
     _, cohort = joining(folder).rows(terms)
     return Inline(cohort, epsilon, seeded(SEED)).run(terms.run(public)).linear(terms.query)
 
@@ -188,6 +189,7 @@ def test_the_public_bounds_of_a_number_are_those_of_the_file(tmp_path):
     folder = folder_of(tmp_path, NUMBERS + 'leave_out = ["who"]\ntarget_range = [0, 50]\n')
     write(folder / "mine.csv", costs(80, 1, 1))
     terms, public = SiteSpec.read(folder / "campaign.toml").prepare()
+    assert isinstance(terms, SiteTerms)
     assert (terms.schema.classes, public.classes, terms.query.labels) == ((0.0, 50.0), 0, 0)
     assert public.y.max() == 1 << 20  # beyond is the bound
     assert len(public.y) == 79  # one has no number

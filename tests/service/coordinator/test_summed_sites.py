@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from tacit import SiteEnsemble, seeded
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.question import Population
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.scores import ScoreModel
@@ -56,7 +57,7 @@ LIMITS = {
     "units": ("record",),
     "helper": public(HELPER_KEY).hex(),
 }
-KNOWN = {}
+KNOWN: dict[Population, Outlook] = {}
 TOKENS = [f"token number {i:04d}" for i in range(SITES)]
 
 
@@ -104,6 +105,7 @@ def test_sites_and_both_servers_find_the_model_of_one_process(tmp_path):
     folder = folder_of(tmp_path)
     published = published_by(folder)
     terms, public_rows = SiteSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    assert isinstance(terms, SummedSiteTerms)
     _, cohort = joining(folder).rows(terms)
     engine = Inline(cohort, 4.0, seeded(SEED))
     same = engine.run(terms.run(public_rows))
@@ -122,6 +124,7 @@ def test_the_estimator_fits_the_model_of_the_campaign(tmp_path):
     """As many records as the file says; the rounds are the plan's own."""
     folder = folder_of(tmp_path, CAMPAIGN.replace("rounds = 2\n", ""))
     terms, public_rows = SiteSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    assert isinstance(terms, SummedSiteTerms)
     _, cohort = joining(folder).rows(terms)
     campaign = Inline(cohort, 4.0, seeded(SEED)).run(terms.run(public_rows))
     people, mine = (pd.read_csv(folder / name) for name in ("people.csv", "mine.csv"))
@@ -142,7 +145,7 @@ class Sites(Trial):
     limits, people, spec = LIMITS, SITES, SiteSpec
 
     @staticmethod
-    def make_folder(tmp_path, owners, text):
+    def make_folder(tmp_path, owners=SITES, text=CAMPAIGN):
         return folder_of(tmp_path, text, owners)
 
 

@@ -25,6 +25,7 @@ from tacit.service.coordinator.tables import ADDING, CLOSED, ENDED, OPEN, VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
 from tacit.service.kinds.boosting import BoostingSpec
+from tacit.service.kinds.campaign_file import CampaignSpec
 from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.secure_sum import TwoServers
@@ -104,7 +105,8 @@ class Trial:
         self.ledger = ledger
         self.gate = self.gate_of(ledger, self.limits)
 
-    limits, people, spec = LIMITS, PEOPLE, BoostingSpec
+    limits, people = LIMITS, PEOPLE
+    spec: type[CampaignSpec] = BoostingSpec
     make_folder = staticmethod(folder_of)
 
     def gate_of(self, ledger, limits):

@@ -1,5 +1,7 @@
 """Sums over many records, proven: honest ones count to the digit, lies do not."""
 
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ from tests.sums.prio3.cheats import cheat, honest, servers_of, together
 
 BOUND, MOST, TALLY = 90_000, 250, 1_000
 SUM = instances.prio3_summed_vector(20, BOUND, most=MOST, tally=TALLY, bits=4)
-CIRCUIT: SummedVector = SUM.circuit
+CIRCUIT = cast(SummedVector, SUM.circuit)
 P = CIRCUIT.field.modulus
 I = pow(7, (P - 1) // 4, P)  # noqa: E741 - a square root of -1
 HALF = pow(2, -1, P)
