@@ -90,7 +90,6 @@ def peers(folder):
     tokens = of_peers.TOKENS[: of_peers.PEERS]
     return (
         folder,
-        {},
         tokens,
         of_peers.LIMITS,
         lambda: of_peers.in_process(folder, terms)._to_save(),

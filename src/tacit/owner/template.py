@@ -238,13 +238,15 @@ class Template:
         Which key the helper of a sum goes by is seen when one comes.
         """
         barred = policy.refuse_columns(self.columns, self.label)
-        for query in (form.example for form in self._needed):
+        first, *others = self._needed
+        for query in (form.example for form in (first, *others)):
             asked = Invitation(self.campaign, 1, 0, self.schema, query)
             known: tuple[bytes, ...] = ()
             if isinstance(query, SealedQuery) and policy.helper is not None:
                 known = (query.terms.helper,)
             said = policy.objection(asked, known)
-            barred = barred or (said and f"{said} (everybody is asked for {query.what})")
+            besides = "" if query is first.example else f" (everybody is asked for {query.what})"
+            barred = barred or (said and f"{said}{besides}")
         return barred
 
     def is_affordable(self, policy: Policy, book: Book, owner: str, key: str) -> bool:

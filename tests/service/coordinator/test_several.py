@@ -285,18 +285,21 @@ def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, 
                 known = [each["state"] for each in records.owners()]
                 assert known == (["reader"] * 2 if slug == "north" else [])
                 assert not any(key in repr(records.owners()) for key in public)
+                store.close()
         later = service_of(folder, database)
         async with visiting(later.app()) as client:
             stranger = Ed25519PrivateKey.generate()
             asked = [*owners, stranger]
             assert [await read(client, "north", each) for each in asked] == [200, 200, 403, 403]
             assert [await read(client, "south", each) for each in asked] == [403] * 4
-            records = Records(Store(database, "north"))
+            store = Store(database, "north")
+            records = Records(store)
             described = records.describe_owner(public[0])
             assert described is not None
             assert described["name"] == ""
             assert records.forget(public[0])
             assert [await read(client, "north", each) for each in owners[:2]] == [403, 200]
+            store.close()
 
     asyncio.run(main())
 
