@@ -173,6 +173,7 @@ class Database:
         self._turn = threading.Lock() if sqlite else nullcontext()
         self._change = threading.Condition()
         self._uses = 0
+        self._is_closed = False  # whoever still comes gives back what it had
         self._outer = threading.local()
 
     @contextmanager
@@ -215,12 +216,15 @@ class Database:
             with self._change:
                 self._uses -= 1
                 self._change.notify_all()
+                if self._is_closed and not self._uses:  # a thread that was late
+                    self._engine.dispose()
 
     def close(self) -> None:
         """Let threads end what they are writing, and give connections back: the engine forgets
         those that are still in use, and nobody would close them.
         """
         with self._change:
+            self._is_closed = True
             self._change.wait_for(lambda: not self._uses, _LAST_WORDS)
         self._engine.dispose()
 
