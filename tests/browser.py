@@ -19,6 +19,9 @@ _QUIET = (
 )
 
 
+_PATIENCE = 120_000  # milliseconds for a page, on a machine where much else runs, too
+
+
 def found() -> str:
     named = os.environ.get("TACIT_CHROMIUM")
     path = named or next(filter(None, map(shutil.which, _NAMES)), None)
@@ -46,6 +49,7 @@ def browser():
 def watched(running, url, **options):
     """A page, and what went wrong on it: console errors, exceptions, requests to other hosts."""
     page = running.new_context(**options).new_page()
+    page.set_default_timeout(_PATIENCE)
     wrong: list[str] = []
     page.on(
         "console",
