@@ -177,6 +177,7 @@ def test_threads_draw_by_arrays_too(monkeypatch):
 
     monkeypatch.setattr(privunit._draw_codewords, "_arrays", (noted, steps))
     monkeypatch.setattr(privunit._draw_codewords, "_compiled", None)
+    monkeypatch.setattr(kernels._PATIENCE, "left", 10**12)  # earlier tests may have used it up
     with in_arrays():
         assert (mechanism.randomize(shares, seeded(1)).points == wanted).all()
     assert len(calls) > 1
