@@ -12,8 +12,11 @@ from multiprocessing import active_children
 import pytest
 
 from tacit_papers import runner as module
-from tacit_papers.runner import CellRow, read_rows, run_cells, versions, write_rows
-from tacit_papers.sources import digest_of_sources
+from tacit_papers import state
+from tacit_papers.rows_file import EARLIER, CellRow, read_blocks, read_rows, write_rows
+from tacit_papers.runner import run_cells, versions
+from tacit_papers.sources import code_digests, digest_of_sources, is_as_read
+from tacit_papers.state import code_behind, digests_of, golden_of_product
 from tests.papers.made import NumberRow, cells
 
 PROGRAM = """
@@ -45,6 +48,13 @@ def test_rows_follow_a_head_that_says_everything(tmp_path):
     assert isinstance(head, CellRow)
     assert (head.rows, head.runs, head.seed) == (2, 2, 1)
     assert head.versions == {**versions(), "sources": digest_of_sources("tests.papers.made")}
+    assert (head.module, head.code, head.golden) == (
+        "tests.papers.made",
+        code_behind("tests.papers.made"),
+        digests_of(golden_of_product()),
+    )
+    assert "tests.papers.made" in head.code
+    assert "fit sites logistic" in head.golden
     assert head.settings["number"] == 7
     assert head.settings["paper"] == "z"
     assert 0 <= head.cpu_seconds < 1
@@ -71,11 +81,71 @@ def test_other_settings_other_seeds_and_other_sources_are_measured_again(monkeyp
     assert cell.digest != known
 
 
-def test_cells_of_other_settings_are_dropped_unless_they_are_named(tmp_path):
+def test_cells_of_other_settings_are_put_aside_unless_they_are_named(tmp_path):
     path = tmp_path / "rows.jsonl"
     run_cells(cells(1, 2, 3), path)
     run_cells(cells(4), path, others=cells(2))
     assert sorted(numbers(path)) == [2, 2, 4, 4]
+    assert numbers(tmp_path / EARLIER) == [1, 1, 3, 3]
+    run_cells(cells(5), path)
+    assert numbers(tmp_path / EARLIER) == [1, 1, 3, 3, 2, 2, 4, 4]
+
+
+def test_a_cell_says_nothing_of_what_changed_while_it_ran(tmp_path, monkeypatch):
+    """Files and golden cases may be edited or merged meanwhile: what measured it is a mixture."""
+    path, clone = tmp_path / "rows.jsonl", tmp_path / "clone"
+    golden = clone / state.FILE
+    golden.parent.mkdir(parents=True)
+    golden.write_text(json.dumps({"fit sites": {"guesses": "1"}, "plans": {"1000": "2"}}))
+    monkeypatch.setattr(state, "_CLONE", clone)
+
+    def meanwhile(done, total, what):
+        golden.write_text(json.dumps({"fit sites": {"guesses": "1"}, "plans": {"1000": "3"}}))
+        monkeypatch.setattr(state, "is_as_read", lambda name: not name.endswith("made"))
+
+    before = digests_of(golden_of_product())
+    run_cells(cells(1), path, progress=meanwhile)
+    (head,) = read_rows(path, [CellRow])
+    assert head.golden == {**before, "plans": ""}
+    assert head.code == {**code_behind("tests.papers.made"), "tests.papers.made": ""}
+    golden.unlink()
+    run_cells(cells(2), path)
+    assert next(read_rows(path, [CellRow])).golden == {}
+
+
+def test_a_module_is_as_it_was_read_until_it_does_something_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "once_read"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    file = package / "cell.py"
+    file.write_text("ONE = 1\n")
+    assert set(code_digests(["once_read.cell"])) == {"once_read.cell"}
+    assert is_as_read("once_read.cell")
+    file.write_text("# why\nONE = 1\n")
+    assert is_as_read("once_read.cell")
+    file.write_text("ONE = 2\n")
+    assert not is_as_read("once_read.cell")
+    file.write_text("ONE = \n")
+    assert not is_as_read("once_read.cell")
+    file.unlink()
+    assert not is_as_read("once_read.cell")
+
+
+def test_rows_of_another_version_of_another_paper_stop_nobody(tmp_path):
+    """Their cells are not run again here, and not read."""
+    path = tmp_path / "rows.jsonl"
+    run_cells(cells(1), path)
+    other = path.read_text().replace('"paper": "z"', '"paper": "y"')
+    path.write_text(other.replace("process", "thread"))
+    run_cells(cells(2), path)
+    first, second = read_blocks(path, [NumberRow])
+    assert first.problem
+    assert not first.rows
+    assert [row.number for row in second.rows] == [2, 2]
+    path.write_text(other.replace("versions", "editions"))
+    run_cells(cells(2), path)
+    assert numbers(path) == [2, 2]
 
 
 @pytest.mark.parametrize("torn", [1, 40, 500])

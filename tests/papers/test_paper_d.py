@@ -5,10 +5,12 @@ participants.
 import json
 from html import escape
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from tacit.cli import app
+from tacit.learners.peers.own_model import say
 from tacit.mechanisms.streams import seeded
 from tacit.render.pages import page_of
 from tacit_papers.d.edge import EdgeCell, EdgeRow
@@ -16,7 +18,9 @@ from tacit_papers.d.events import EVENTS, EventRow
 from tacit_papers.d.experiment import CONTESTANTS, EventCell, PeerCell, PeerRow, cells_d
 from tacit_papers.d.report import report_d
 from tacit_papers.d.tasks import DATASETS, PUBLIC, deal, load_task, make_up
-from tacit_papers.evidence import read_all
+from tacit_papers.evidence import rows_of
+from tacit_papers.registry import KINDS
+from tacit_papers.rows_file import read_blocks
 
 COMMAND = ["reproduce", "d", "--quick", "--processes", "1", "--out"]
 
@@ -32,7 +36,7 @@ def reproduced(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def rows(reproduced):
-    return read_all([reproduced[0] / "rows.jsonl"])
+    return rows_of(list(read_blocks(reproduced[0] / "rows.jsonl", KINDS)))
 
 
 def test_the_command_shows_measured_beside_published(reproduced):
@@ -70,7 +74,7 @@ def test_what_is_on_disk_is_not_run_again(reproduced):
 def test_every_method_is_there(rows):
     peers = [row for row in rows if isinstance(row, PeerRow)]
     assert {row.method for row in peers} == {contestant.name for contestant in CONTESTANTS}
-    assert len(peers) == 4 + 9 * 3 + 3 * 2  # the last over rounds
+    assert len(peers) == 4 + 10 * 3 + 3 * 2 + 2 * 3  # some over rounds, some after one
     for row in peers:
         assert all(value is None or 0.5 < value < 1 for value in (row.own, row.served))
         assert (row.own, row.served) != (None, None)
@@ -143,6 +147,18 @@ def test_participants_are_unequal_and_nobody_is_tested_on_its_own_rows():
     assert (deal(task, seeded(2)).cohort.sizes != trial.cohort.sizes).any()
 
 
+def test_by_eq_10_nobody_is_outvoted_by_all_others_together():
+    """So what is shared changes no vote: the proof that stands beside the claims that differ."""
+    rng = np.random.default_rng(4)
+    for count in (2, 3, 10, 50):
+        for spread in (0.2, 1.0, 20.0):
+            parts = rng.dirichlet(np.full(count, spread)) + 1e-6
+            shares = dict(enumerate((parts / parts.sum()).tolist()))
+            for me in shares:
+                others = sum(say(other, me, shares) for other in shares if other != me)
+                assert say(me, me, shares) >= 1 > others
+
+
 def test_unknown_data_sets_are_refused():
     with pytest.raises(ValueError, match="data set must be one of"):
         load_task("cifar", quick=True)
@@ -150,8 +166,9 @@ def test_unknown_data_sets_are_refused():
 
 
 def test_what_a_participant_pays_grows_with_rounds_and_not_with_rows(rows):
-    usual, fewer, longer, _ = [row for row in rows if isinstance(row, EdgeRow)][:4]
+    usual, fewer, narrower, longer, _ = [row for row in rows if isinstance(row, EdgeRow)][:5]
     assert (fewer.rows, longer.rounds) == (usual.rows // 4, 4 * usual.rounds)
+    assert narrower.attributes == usual.attributes // 2
     assert fewer.sent == usual.sent
     assert 2 * usual.sent < longer.sent < 8 * usual.sent
     assert usual.heard == usual.sent * (usual.participants - 1)

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import prod, sqrt
-from typing import Any, Literal
+from math import hypot, prod, sqrt
+from typing import Any, Literal, Protocol
 
 from tacit.render.document import Document, Figures, Section, Table
-from tacit_papers.runner import Kind, select
+from tacit_papers.rows_file import Kind, select
 
 Verdict = Literal["holds", "differs", "unchecked"]
 Reason = Literal[
@@ -154,6 +154,54 @@ def noise(std: float, runs: int, most: float) -> float:
     (0.02, 0.05)
     """
     return min(2 * std / sqrt(runs), most)
+
+
+class Spread(Protocol):
+    """A mean over runs, and how far these lie apart."""
+
+    @property
+    def mean(self) -> float: ...
+    @property
+    def std(self) -> float: ...
+    @property
+    def runs(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs, of rows that have several."""
+
+    mean: float
+    std: float
+    runs: int
+
+
+def exceeds(one: Spread, other: Spread) -> bool:
+    """Whether one mean is above another by more than two standard errors of their difference, taken
+    as if runs were independent: those that share their owners are not, so on the safe side.
+
+    >>> exceeds(Mean(0.6, 0.03, 9), Mean(0.5, 0.03, 9)), exceeds(Mean(0.6, 0.3, 9), Mean(0.5, 0, 9))
+    (True, False)
+    """
+    error = hypot(one.std / sqrt(one.runs), other.std / sqrt(other.runs))
+    return one.mean - other.mean > 2 * error
+
+
+def climbs(points: Sequence[Spread]) -> bool:
+    """Whether the last mean is above the first, and none below the one before it, all by more than
+    noise.
+
+    >>> up, down = Mean(0.6, 0.01, 9), Mean(0.5, 0.01, 9)
+    >>> climbs([down, up, up]), climbs([down, up, down]), climbs([down, down])
+    (True, False, False)
+    """
+    back = any(exceeds(before, after) for before, after in pairwise(points))
+    return exceeds(points[-1], points[0]) and not back
+
+
+def sinks(points: Sequence[Spread]) -> bool:
+    """The same downwards."""
+    return climbs(points[::-1])
 
 
 def moves(ends: Sequence[float], published: Sequence[float]) -> bool:

@@ -7,19 +7,20 @@ from typing import Any
 
 from tacit.render.document import percent
 from tacit.render.pages import table_of
-from tacit_papers.a.boosting_claims import PRINTED_SCALES
+from tacit_papers.a.bound_claims import PRINTED_SCALES
 from tacit_papers.a.measurements import TableRow, published_cell
 from tacit_papers.a.patches import SMALL, PatchRow, SmallPatchRow, best_patch
 from tacit_papers.a.problems import NEAR, ProblemRow, half_of_the_fall, near_the_paper
 from tacit_papers.a.published import CURVES, EPSILONS
 from tacit_papers.b.published import published_square
 from tacit_papers.c.report import hospitals_in_words as say_hospitals
+from tacit_papers.c.report import theorem_table
 from tacit_papers.c.span import SpanRow
 from tacit_papers.claims import unit_factor
 from tacit_papers.d.edge import EdgeRow, InstallRow
 from tacit_papers.d.experiment import SOUND, SOUND_HALVES, PeerRow
 from tacit_papers.ours.hospitals import HospitalRow
-from tacit_papers.runner import Kind, select
+from tacit_papers.rows_file import Kind, select
 from tacit_papers.shared.first_learner import FirstRow
 
 _WITHIN = 0.05  # of the paper's errors, at both ends
@@ -135,21 +136,8 @@ def _over(pair: Any) -> float:
 
 def theorem(rows: Sequence[Any]) -> str:
     """Theorem 1 of paper C over what it names."""
-    own = need(rows, SpanRow)
-    lines = [
-        (
-            row.varied,
-            str(row.sites),
-            f"{row.records:,}",
-            f"{row.public:,}",
-            "none" if row.epsilon is None else f"{row.epsilon:g}",
-            f"{row.estimation:.4f}",
-            f"{row.gap:.4f}",
-        )
-        for row in own
-    ]
-    heads = ("varied", "sites", "records", "public rows", "epsilon")
-    return table_of((*heads, "method from f*_span", "f*_span from f*"), lines)
+    table = theorem_table(need(rows, SpanRow))
+    return table_of(table.columns, table.rows)
 
 
 def hospitals_in_words(rows: Sequence[Any]) -> str:

@@ -13,10 +13,12 @@ from tacit.render.document import Document
 from tacit_papers.a import experiment as paper_a
 from tacit_papers.a.bounds import BoundRow, RoundCostRow, ScaleRow
 from tacit_papers.a.claims import statements_a
+from tacit_papers.a.coefficients import CoefficientRow
 from tacit_papers.a.measurements import PublicRow, ReadingRow, TableRow
 from tacit_papers.a.patches import PatchRow, SmallPatchRow
 from tacit_papers.a.problems import ProblemRow
 from tacit_papers.a.report import report_a
+from tacit_papers.a.splitting import SplitRow
 from tacit_papers.b import experiment as paper_b
 from tacit_papers.b.claims import statements_b
 from tacit_papers.b.hits import HitRow
@@ -41,7 +43,8 @@ from tacit_papers.ours.future_report import report_future
 from tacit_papers.ours.hospitals import HospitalRow
 from tacit_papers.ours.tasks import SIZES
 from tacit_papers.ours.trees_report import report_trees
-from tacit_papers.runner import Cell, CellRow
+from tacit_papers.rows_file import CellRow
+from tacit_papers.runner import Cell
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 
@@ -92,6 +95,8 @@ KINDS = (
     BoundRow,
     RoundCostRow,
     ScaleRow,
+    SplitRow,
+    CoefficientRow,
     SummedReadingRow,
     HitRow,
     SiteRow,

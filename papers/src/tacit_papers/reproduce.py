@@ -37,7 +37,8 @@ from tacit_papers.registry import (
     Comparison,
     tasks_of,
 )
-from tacit_papers.runner import Cell, read_rows, run_cells, write_rows
+from tacit_papers.rows_file import read_blocks, read_rows, write_rows
+from tacit_papers.runner import Cell, run_cells
 
 WORDS = (*PAPERS, "all", *COMPARISONS)
 _STOPPED = "what is done is kept, and the same command goes on from there"
@@ -180,7 +181,8 @@ def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
     console = wish.screen.console
     known = _cells_of(chosen, wish.quick, wish.seed)
     notes = wish.run(_cells_of(chosen, wish.quick, wish.seed, wish.datasets), known)
-    rows = list(read_rows(wish.rows, KINDS))
+    blocks = read_blocks(wish.rows, KINDS)  # of papers that nobody asks for, too
+    rows = [row for block in blocks for row in (block.known_head, *block.rows) if row]
     claims = [
         claim for name in chosen for claim in judge_all(name, PAPERS[name].statements(), rows)
     ]

@@ -7,6 +7,8 @@ once it is done.
 A cell is a frozen dataclass that says everything its rows depend on: paper, figure or table, data
 set, settings, runs, seed. Its digest covers these, the versions and the sources that it imports:
 whatever is changed is measured again, and a run that was stopped or killed goes on where it was.
+Its head says besides which state of the code measured it (`state`): by that, rows that were put
+aside can be as good as new after other files were moved or rewritten.
 """
 
 import json
@@ -14,9 +16,9 @@ import os
 import platform
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from hashlib import blake2b
 from importlib.metadata import version
@@ -24,13 +26,15 @@ from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
 from time import perf_counter, process_time
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from threadpoolctl import threadpool_limits
 
 import tacit
 from tacit_papers.datasets import DataMissing
+from tacit_papers.rows_file import CellRow, clear_file, line_of
 from tacit_papers.sources import digest_of_sources
+from tacit_papers.state import State, state_of, what_stayed
 
 Progress = Callable[[float, float, str], None]  # cost done, cost in all, what was done
 
@@ -74,6 +78,21 @@ class Cell(ABC):
         return {**versions(), "sources": digest_of_sources(type(self).__module__)}
 
     @property
+    def head(self) -> CellRow:
+        """What its rows will stand behind, by the sources at hand."""
+        state = state_of(type(self).__module__)
+        return CellRow(
+            digest=self.digest,
+            settings=self.settings,
+            runs=self.runs,
+            seed=self.seed,
+            versions=self.versions,
+            module=type(self).__module__,
+            code=dict(state.code),
+            golden=dict(state.golden),
+        )
+
+    @property
     def papers_set(self) -> str:
         """The paper's data set, of which `dataset` may be a variety."""
         return self.dataset.partition(" ")[0].rstrip(",")
@@ -81,25 +100,6 @@ class Cell(ABC):
     @property
     def title(self) -> str:
         return f"paper {self.paper.upper()}, {self.where}, {self.dataset}"
-
-
-@dataclass(frozen=True)
-class CellRow:
-    """Heads the rows of one cell: what was run, with which seeds and versions, and how long it
-    took.
-
-    Run number r of the cell draws its coins from (seed, r), r from 0 to runs - 1, unless the cell
-    is one run and its settings say which. `rows` counts the lines that follow.
-    """
-
-    digest: str
-    settings: dict[str, Any]
-    runs: int
-    seed: int
-    versions: dict[str, str]
-    seconds: float
-    cpu_seconds: float
-    rows: int
 
 
 @cache
@@ -123,20 +123,22 @@ def run_cells(
     An error in one cell is raised when all others have been run.
 
     Cells in the file are kept when they are asked for or among `others`, or belong to a paper that
-    nobody asks for here, and dropped else: they are of other settings or other sources.
+    nobody asks for here, and put aside else: they are of other settings or other sources.
 
     `engine` says where cells are run: in processes of this machine, or on a Ray ("ray",
     "ray://host:port"), where each is a task.
     """
-    done = _clear_file(path, (*cells, *others))
+    known = (*cells, *others)
+    done = clear_file(path, {cell.digest for cell in known}, {cell.paper for cell in known})
     waiting = [cell for cell in cells if cell.digest not in done]
+    heads = [cell.head for cell in waiting]  # before anything runs: files may change meanwhile
     total = sum(cell.cost for cell in cells)
     spent = sum(cell.cost for cell in cells if cell.digest in done)
     missing: list[str] = []
     failed: list[Exception] = []
     progress(spent, total, f"{len(cells) - len(waiting)} of {len(cells)} cells were done before")
     with path.open("a", encoding="utf-8") as file:
-        for cell, ready in _outcomes(waiting, processes, engine):
+        for cell, ready in _outcomes(waiting, heads, processes, engine):
             try:
                 outcome = ready()
             except Exception as problem:
@@ -146,7 +148,8 @@ def run_cells(
             if isinstance(outcome, str):
                 missing.append(f"{cell.title}: {outcome}")
             else:
-                file.write("".join(outcome))
+                head, lines = outcome
+                file.write("".join([line_of(_settle_state(head)), *lines]))
                 file.flush()
                 os.fsync(file.fileno())
             spent += cell.cost
@@ -156,61 +159,67 @@ def run_cells(
     return missing
 
 
-def measure(cell: Cell) -> list[str] | str:
-    """The lines of a cell, its head first; or why it cannot be run here."""
+def _settle_state(head: CellRow) -> CellRow:
+    """A head that says no more than what was so from its beginning to its end."""
+    state = what_stayed(State(head.code, head.golden))
+    return replace(head, code=dict(state.code), golden=dict(state.golden))
+
+
+Outcome = tuple[CellRow, list[str]] | str  # head and lines, or why there are none
+
+
+def measure(cell: Cell, head: CellRow) -> Outcome:
+    """A cell's head, and its lines; or why it cannot be run here."""
     start, worked = perf_counter(), process_time()
     try:
         lines = [line_of(row) for row in cell.rows()]
     except DataMissing as problem:
         return str(problem)
-    head = CellRow(
-        digest=cell.digest,
-        settings=cell.settings,
-        runs=cell.runs,
-        seed=cell.seed,
-        versions=cell.versions,
+    done = replace(
+        head,
         seconds=round(perf_counter() - start, 3),
         cpu_seconds=round(process_time() - worked, 3),
         rows=len(lines),
     )
-    return [line_of(head), *lines]
+    return done, lines
 
 
-def _attempt(cell: Cell) -> list[str] | str | Exception:
+def _attempt(task: tuple[Cell, CellRow]) -> Outcome | Exception:
     """The same on a worker elsewhere, which says what went wrong in place of failing."""
     try:
-        return measure(cell)
+        return measure(*task)
     except Exception as problem:
         return problem
 
 
-def _reveal(outcome: list[str] | str | Exception) -> list[str] | str:
+def _reveal(outcome: Outcome | Exception) -> Outcome:
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
 
 def _outcomes(
-    cells: Sequence[Cell], processes: int, engine: str
-) -> Iterator[tuple[Cell, Callable[[], list[str] | str]]]:
+    cells: Sequence[Cell], heads: Sequence[CellRow], processes: int, engine: str
+) -> Iterator[tuple[Cell, Callable[[], Outcome]]]:
     """Cells with what says their lines, as they get done; with several processes in any order.
 
     Ends its processes when left.
     """
+    tasks = list(zip(cells, heads, strict=True))
     if engine != "inline":
         from tacit.engines.by_block import workers_at
 
-        for cell, outcome in zip(cells, workers_at(engine)(_attempt, cells), strict=True):
-            yield cell, partial(_reveal, outcome)
+        for task, outcome in zip(tasks, workers_at(engine)(_attempt, tasks), strict=True):
+            yield task[0], partial(_reveal, outcome)
         return
     if processes == 1 or len(cells) < 2:
-        for cell in cells:
-            yield cell, partial(measure, cell)
+        for task in tasks:
+            yield task[0], partial(measure, *task)
         return
     before = set(active_children())
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _settle)
     try:
-        futures = {pool.submit(measure, cell): cell for cell in cells}
+        futures = {pool.submit(measure, *task): task[0] for task in tasks}
         for future in as_completed(futures):
             yield futures[future], future.result
     except BaseException:
@@ -235,91 +244,3 @@ def _follow() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _clear_file(path: Path, known: Collection[Cell]) -> set[str]:
-    """Take out everything but known cells and those of other papers: other settings, other
-    sources, and a cell torn by a kill; the digests that are left.
-    """
-    digests, papers = {cell.digest for cell in known}, {cell.paper for cell in known}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    left: list[str] = []
-    done: set[str] = set()
-    for start, line in enumerate(lines):
-        head = _head(line)
-        if head is None or head["digest"] in done:
-            continue
-        block = lines[start : start + 1 + head["rows"]]
-        whole = len(block) == 1 + head["rows"] and all(each.endswith("}\n") for each in block)
-        if whole and (head["digest"] in digests or head["settings"]["paper"] not in papers):
-            left += block
-            done.add(head["digest"])
-    if len(left) < len(lines):
-        draft = path.with_suffix(".part")
-        draft.write_text("".join(left), encoding="utf-8")
-        os.replace(draft, path)
-    return done
-
-
-def _head(line: str) -> dict[str, Any] | None:
-    """The head of a cell, if the line is one."""
-    if not line.startswith('{"row": "CellRow"') or not line.endswith("}\n"):
-        return None
-    found: dict[str, Any] = json.loads(line)
-    return found
-
-
-Kind = TypeVar("Kind")
-
-
-def line_of(row: Any) -> str:
-    """A row, which is a dataclass, as one line."""
-    return json.dumps({"row": type(row).__name__, **asdict(row)}) + "\n"
-
-
-def write_rows(rows: Iterable[Any], path: Path) -> None:
-    """A whole file of rows."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        file.writelines(line_of(row) for row in rows)
-
-
-def read_rows(path: Path, kinds: Iterable[type[Any]]) -> Iterator[Any]:
-    """Rows of these kinds again as they were written, others left out; lists become tuples."""
-    known = {kind.__name__: kind for kind in kinds}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        found = json.loads(line)
-        kind = known.get(found.pop("row"))
-        if kind is not None:
-            yield row_of(kind, found)
-
-
-def row_of(kind: type[Any], found: Mapping[str, Any]) -> Any:
-    """A row from its fields; a file of another version has others, and says so."""
-    names = {field.name for field in fields(kind)}
-    if not names == set(found):
-        raise ValueError(
-            f"rows must have the fields of {kind.__name__}; they differ in "
-            f"{sorted(names ^ set(found))}"
-        )
-    return kind(
-        **{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in found.items()
-        }
-    )
-
-
-def select(rows: Iterable[Any], kind: type[Kind], **wanted: object) -> list[Kind]:
-    """The rows of a kind that have these fields.
-
-    >>> select([1, 2.0, 1j], complex, real=0.0)
-    [1j]
-    """
-    return [
-        row
-        for row in rows
-        if isinstance(row, kind)
-        and all(getattr(row, name) == value for name, value in wanted.items())
-    ]

@@ -22,29 +22,52 @@ def digest_of_sources(module: str) -> str:
     return _sources(module.partition(".")[0]).digest(module)
 
 
-def digest_of_code(modules: Iterable[str]) -> str:
-    """A digest of what these modules of ours do, whatever they import, and from where."""
-    digest = blake2b(digest_size=6)
-    for module in sorted(modules):
-        path = _sources(module.partition(".")[0]).path(module)
-        if path is None:
-            raise ValueError(f"module must have a file, got {module!r}")
-        digest.update(_code_alone(_without_imports(path)).encode())
-    return digest.hexdigest()
+def code_digests(modules: Iterable[str]) -> dict[str, str]:
+    """Digests of what these modules of ours do, each whatever it imports, and from where."""
+    return {module: _digest_of_module(module) for module in sorted(modules)}
+
+
+@cache
+def _digest_of_module(module: str) -> str:
+    return _digest_of_text(_text_as_read(module))
+
+
+@cache
+def _text_as_read(module: str) -> bytes:
+    """What the file of a module said when it was first asked for."""
+    return _path_of(module).read_bytes()
+
+
+def is_as_read(module: str) -> bool:
+    """Whether a module still does what it did when `code_digests` read it."""
+    try:
+        text = _path_of(module).read_bytes()
+        return text == _text_as_read(module) or _digest_of_text(text) == _digest_of_module(module)
+    except (OSError, SyntaxError, ValueError):  # it is gone, or being written just now
+        return False
+
+
+def _path_of(module: str) -> Path:
+    path = _sources(module.partition(".")[0]).path(module)
+    if path is None:
+        raise ValueError(f"module must have a file, got {module!r}")
+    return path
 
 
 def digest_of_files(paths: Iterable[Path]) -> str:
     """A digest of what these files do, whatever they import."""
+    return _digest_of_text(*(path.read_bytes() for path in sorted(paths)))
+
+
+def _digest_of_text(*texts: bytes) -> str:
     digest = blake2b(digest_size=6)
-    for path in sorted(paths):
-        digest.update(_code_alone(_without_imports(path)).encode())
+    for text in texts:
+        tree = ast.parse(text)
+        tree.body = [
+            each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)
+        ]
+        digest.update(_code_alone(tree).encode())
     return digest.hexdigest()
-
-
-def _without_imports(path: Path) -> ast.Module:
-    tree = ast.parse(path.read_bytes())
-    tree.body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
-    return tree
 
 
 def imports_of(module: str) -> frozenset[str]:

@@ -5,10 +5,12 @@ the paper is read.
 from dataclasses import dataclass
 
 from tacit_papers.a.bounds import BoundCell, ScaleCell
+from tacit_papers.a.coefficients import CoefficientCell
 from tacit_papers.a.measurements import TABLE_OF, BoostingCell, PublicCell, ReadingCell, TableCell
 from tacit_papers.a.patches import PatchCell, SmallPatchCell
 from tacit_papers.a.problems import ProblemCell
 from tacit_papers.a.published import EPSILONS
+from tacit_papers.a.splitting import SplitCell
 from tacit_papers.runner import Cell
 
 DATASETS = ("synthetic", "mnist", "fashion", "brazil")
@@ -39,7 +41,7 @@ def cells_a(quick: bool, seed: int = 1) -> list[Cell]:
 
 def _full_cells(seed: int) -> list[Cell]:
     make = _CellsOfA(seed)
-    cells: list[Cell] = [make.bounds(runs=20), make.problems()]
+    cells: list[Cell] = [make.bounds(runs=20), make.splitting(runs=20), make.problems()]
     for dataset in DATASETS:
         cells.append(make.public(dataset))
         for learner, sizes in SIZES.items():
@@ -50,6 +52,8 @@ def _full_cells(seed: int) -> list[Cell]:
                 if dataset in _CURVE_EPSILONS:
                     epsilons = _CURVE_EPSILONS[dataset]
                     cells.append(make.curve(learner, dataset, sizes[dataset], epsilons, runs))
+                    if learner == "logistic":
+                        cells.append(make.coefficients(dataset, sizes[dataset], epsilons, 5))
                     more = (1.0,) if learner == "logistic" else ()
                     read = (*more, *epsilons)
                     cells.append(make.readings(learner, dataset, sizes[dataset], read, 5))
@@ -63,11 +67,12 @@ def _full_cells(seed: int) -> list[Cell]:
 
 def _quick_cells(seed: int) -> list[Cell]:
     make, name = _CellsOfA(seed, quick=True), "synthetic"
-    cells: list[Cell] = [make.public(name), make.bounds(runs=4)]
+    cells: list[Cell] = [make.public(name), make.bounds(runs=4), make.splitting(runs=4)]
     for learner, size in _QUICK.items():
         cells.append(make.first(learner, name, size, (1.0, 7.0), runs=2))
         cells.append(make.curve(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
         cells.append(make.readings(learner, name, _QUICK_CURVES[learner], (7.0,), runs=2))
+    cells.append(make.coefficients(name, _QUICK["logistic"], (7.0,), runs=2))
     return [*cells, *(make.over_owners(name, owners, runs=2) for owners in (100, 1_000))]
 
 
@@ -113,6 +118,33 @@ class _CellsOfA:
             seed=self.seed,
             quick=self.quick,
             cost=5.0,
+        )
+
+    def splitting(self, runs: int) -> SplitCell:
+        return SplitCell(
+            where="section II-D",
+            dataset="synthetic",
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=3.0,
+        )
+
+    def coefficients(
+        self, dataset: str, size: tuple[int, int], epsilons: tuple[float, ...], runs: int
+    ) -> CoefficientCell:
+        return CoefficientCell(
+            where="section V-C",
+            dataset=dataset,
+            runs=runs,
+            seed=self.seed,
+            quick=self.quick,
+            cost=5.0,
+            learner="logistic",
+            owners=size[0],
+            rows_per_owner=size[1],
+            epsilons=epsilons,
+            rounds=ROUNDS,
         )
 
     def scale(self, learner: str, dataset: str, size: tuple[int, int]) -> ScaleCell:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tacit.render.document import SPREAD, Chart, Document, Line, Section, Table, percent, protection
 from tacit_papers.a.bounds import BoundRow, RoundCostRow
+from tacit_papers.a.coefficients import CoefficientRow
 from tacit_papers.a.measurements import (
     DEFAULTS,
     PublicRow,
@@ -16,7 +17,8 @@ from tacit_papers.a.measurements import (
 from tacit_papers.a.patches import SMALL, PatchRow, SmallPatchRow, best_patch
 from tacit_papers.a.problems import ProblemRow, near_the_paper
 from tacit_papers.a.published import CURVES
-from tacit_papers.runner import select
+from tacit_papers.a.splitting import SplitRow
+from tacit_papers.rows_file import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 from tacit_papers.shared.report import curve_sections, first_sections
@@ -63,6 +65,8 @@ def report_a(rows: Sequence[Any]) -> Document:
             *first_sections(select(rows, FirstRow, paper="a")),
             *_table_sections(tables),
             *_bound_sections(select(rows, BoundRow), select(rows, RoundCostRow)),
+            *_splitting(select(rows, SplitRow)),
+            *_coefficients(select(rows, CoefficientRow)),
             *_reading_sections(select(rows, ReadingRow)),
             *_patch_sections(select(rows, PatchRow)),
             *_small_patches(select(rows, SmallPatchRow)),
@@ -186,6 +190,35 @@ def _bound_sections(bounds: Sequence[BoundRow], costs: Sequence[RoundCostRow]) -
             Table("Costs of all owners", ("d", "owners", "processor", "bytes each"), prices),
         ),
     )
+
+
+def _splitting(rows: Sequence[SplitRow]) -> Iterator[Section]:
+    """What sampling attributes saves."""
+    if not rows:
+        return
+    lines = tuple((str(row.dimensions), f"{row.sampled:.3g}", f"{row.split:.3g}") for row in rows)
+    caption = f"The largest error of a mean over coordinates, mean of {rows[0].runs} runs"
+    columns = ("d", "Algorithm 3", "epsilon / d for each attribute")
+    yield Section("Why attributes are sampled", "", (Table(caption, columns, lines),))
+
+
+def _coefficients(rows: Sequence[CoefficientRow]) -> Iterator[Section]:
+    """How far regressions move over rounds."""
+    if not rows:
+        return
+    lines = tuple(
+        (
+            row.dataset,
+            "none" if row.epsilon is None else f"{row.epsilon:g}",
+            str(row.learners),
+            f"{row.cosine:.3f}",
+            percent(row.reached),
+        )
+        for row in rows
+    )
+    caption = f"Cosine with the coefficients of the first regression, {rows[0].runs} runs"
+    columns = ("data set", "epsilon", "regression", "cosine", "% of runs have it")
+    yield Section("Coefficients over rounds", "", (Table(caption, columns, lines),))
 
 
 def _patch_sections(rows: Sequence[PatchRow]) -> Iterator[Section]:

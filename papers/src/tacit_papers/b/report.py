@@ -16,7 +16,7 @@ from tacit.render.document import (
 from tacit_papers.b.hits import HitRow
 from tacit_papers.b.published import published_square
 from tacit_papers.b.readings import SummedReadingRow
-from tacit_papers.runner import select
+from tacit_papers.rows_file import select
 from tacit_papers.shared.curves import CurveRow, OursRow
 from tacit_papers.shared.first_learner import FirstRow
 from tacit_papers.shared.report import curve_sections, first_sections

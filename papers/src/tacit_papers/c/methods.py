@@ -27,6 +27,7 @@ READINGS = {  # of paper C's rule for the noise, by what the site query calls th
 METHODS = {  # why a method may only be simulated; empty: it is private
     "FN feature, no privacy": _OPEN,
     "AN average, no privacy": _OPEN,
+    "one site, no privacy": _OPEN,
     "FL feature, as published": _FLOATS,
     "AL average, as published": _FLOATS,
     "FL feature, as published with Lambda": _FLOATS,
@@ -65,9 +66,9 @@ def errors_of(
         for projection in projections
     }
     open_ = _question(settings[0], projections[0], "none")
-    free = views[id(projections[0])].errors(
-        "N", "no privacy", open_, _ask(open_, sites, 1.0, coins)
-    )
+    view, answer = views[id(projections[0])], _ask(open_, sites, 1.0, coins)
+    free = view.errors("N", "no privacy", open_, answer)
+    free["one site, no privacy"] = float(np.mean([view.error(f) for f in answer.values]))
     found = []
     for number, setting in enumerate(settings):
         own = coins.child("setting", number)

@@ -33,12 +33,13 @@ NEEDED = ("numpy", "numba", "llvmlite")
 
 @dataclass(frozen=True)
 class EdgeRow:
-    """One participant with so many rows among so many others, over all rounds. `sent` and `heard`
-    in bytes; `installed` is what a plain install weighs, in megabytes.
+    """One participant with so many rows of so many attributes among so many others, over all
+    rounds. `sent` and `heard` in bytes; `installed` is what a plain install weighs, in megabytes.
     """
 
     dataset: str
     rows: int
+    attributes: int
     participants: int
     rounds: int
     seconds: float
@@ -61,8 +62,8 @@ class InstallRow:
 
 @dataclass(frozen=True, kw_only=True)
 class EdgeCell(Cell):
-    """A participant at the paper's size; with four times the rounds, a quarter of the rows, and
-    among fewer.
+    """A participant at the paper's size; with four times the rounds, a quarter of the rows, half
+    of the attributes, and among fewer.
     """
 
     paper: ClassVar[str] = "d"
@@ -73,24 +74,27 @@ class EdgeCell(Cell):
         task = load_task(self.dataset, self.quick)
         trial = deal(task, seeded(self.seed).child("edge", self.dataset))
         size = int(trial.cohort.sizes.max())
-        everybody = len(trial.cohort)
+        everybody, attributes = len(trial.cohort), len(trial.cells.columns_of(None))
         settings = (
-            (size, everybody, self.rounds),
-            (size // 4, everybody, self.rounds),
-            (size, everybody, 4 * self.rounds),
-            (size, everybody // 2, self.rounds),
+            (size, attributes, everybody, self.rounds),
+            (size // 4, attributes, everybody, self.rounds),
+            (size, attributes // 2, everybody, self.rounds),
+            (size, attributes, everybody, 4 * self.rounds),
+            (size, attributes, everybody // 2, self.rounds),
         )
         return [*(self._row(trial, *setting) for setting in settings), *installed()]
 
-    def _row(self, trial: Trial, size: int, participants: int, rounds: int) -> EdgeRow:
+    def _row(
+        self, trial: Trial, size: int, attributes: int, participants: int, rounds: int
+    ) -> EdgeRow:
         one, others = _parts(trial, size, participants)
         everybody = Cohort.of(
             np.concatenate([one.X, others.X]),
             np.concatenate([one.y, others.y]),
             np.repeat(np.arange(participants), [len(one.y), *others.sizes]),
         )
-        kind, all_columns = METHODS[_METHOD], trial.cells.columns_of(None)
-        held = dict.fromkeys(range(participants), all_columns)
+        kind, columns = METHODS[_METHOD], trial.cells.columns_of(None)[:attributes]
+        held = dict.fromkeys(range(participants), columns)
         plan = kind.plan(dict.fromkeys(held, _EPSILON), rounds, participants)
         each = np.array([plan.each[number] for number in held])
         coins = trial.stream.child("public coins")
@@ -110,6 +114,7 @@ class EdgeCell(Cell):
         return EdgeRow(
             dataset=load_task(self.dataset, self.quick).name,
             rows=len(one.y),
+            attributes=attributes,
             participants=participants,
             rounds=rounds,
             seconds=_least_seconds(work),

@@ -34,6 +34,7 @@ READINGS = {  # other leaves of the published stumps
     "values": "random stumps, as published, a leaf per category",
     "halves": "random stumps, as published, two leaves",
 }
+ALONE = "random stumps alone, as published"
 SOUND, SOUND_HALVES = "random stumps, sound", "random stumps, sound, two leaves"
 _FEWER = {"adult": (10, 20), "gss": (5, 10)}
 
@@ -167,6 +168,23 @@ def _stumps_as_published(leaves: str) -> Callable[[Trial, float, int], Outcome]:
     return run
 
 
+def _stumps_that_nobody_shares(trial: Trial, epsilon: float, rounds: int) -> Outcome:
+    """The published scheme among one: what the others' stumps are held against."""
+    scores = []
+    for number in range(len(trial.cohort)):
+        (model,) = simulate_published(
+            trial.cohort[number : number + 1],
+            trial.cells,
+            {0: trial.held[number]},
+            rounds,
+            epsilon,
+            coins=trial.stream.child("public coins", number),
+            stream=trial.stream.child("alone", number),
+        )
+        scores.append(model.score(trial.test))
+    return Outcome.of(trial, scores, None)
+
+
 def _fit_alone(trial: Trial, rows: Cohort, number: int) -> OwnModel:
     """What exact rows give without anybody's help."""
     return fit_own(OwnRows.of(trial.cells, rows), Additive(), me=number)
@@ -206,9 +224,11 @@ CONTESTANTS = (
         Contestant(reading, _stumps_as_published(leaves), unsound=UNSOUND)
         for leaves, reading in READINGS.items()
     ),
+    Contestant(ALONE, _stumps_that_nobody_shares, unsound=UNSOUND),
 )
 _NAMED = {contestant.name: contestant for contestant in CONTESTANTS}
 _OVER_ROUNDS = ("peers in turns", SOUND, "random stumps, as published")
+_ONE_ROUND = ("random stumps, as published", ALONE)  # the base model of an iteration
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,6 +314,8 @@ def _cells_of(dataset: str, quick: bool, seed: int) -> Iterator[Cell]:
                     epsilon=epsilon,
                     rounds=rounds,
                 )
+        for epsilon in (*epsilons, None) if contestant.name in _ONE_ROUND else ():
+            yield peer(where="section 5", method=contestant.name, epsilon=epsilon, rounds=1)
     event = partial(EventCell, where="events", dataset=dataset, runs=runs, seed=seed, quick=quick)
     for method in EVENT_METHODS:
         yield event(method=method, rounds=most)

@@ -19,7 +19,7 @@ from tacit.render.document import (
 from tacit_papers.d.edge import EdgeRow, InstallRow
 from tacit_papers.d.events import EventRow
 from tacit_papers.d.experiment import PeerRow
-from tacit_papers.runner import select
+from tacit_papers.rows_file import select
 
 _TERMS = (
     ("Unit", "the record of a participant, over all rounds together"),
@@ -157,6 +157,7 @@ def _costs(rows: Sequence[EdgeRow], packages: Sequence[InstallRow]) -> list[Sect
         (
             row.dataset,
             f"{row.rows:,}",
+            str(row.attributes),
             str(row.participants),
             str(row.rounds),
             f"{row.seconds:.3f} s",
@@ -166,7 +167,8 @@ def _costs(rows: Sequence[EdgeRow], packages: Sequence[InstallRow]) -> list[Sect
         )
         for row in rows
     )
-    columns = ("data", "rows", "participants", "rounds", "processor", "memory", "sent", "heard")
+    sizes = ("data", "rows", "attributes", "participants", "rounds")
+    columns = (*sizes, "processor", "memory", "sent", "heard")
     caption = "Random stumps, sound: one participant over all rounds; sent and heard in bytes"
     text = f"A plain install weighs {rows[0].installed:.0f} megabytes with all that it needs."
     weights = tuple((row.package, f"{row.megabytes:.1f}") for row in dict.fromkeys(packages))

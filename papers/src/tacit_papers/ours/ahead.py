@@ -18,7 +18,7 @@ from tacit.algorithms.boosting import OwnSample, Schedule, boost
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, discriminate, refine
+from tacit.algorithms.refinement import discriminate, refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Learner, ReportTerms
@@ -260,7 +260,7 @@ class _Trial:
     def refine(self, method: str, look: Outlook) -> tuple[float, float]:
         """Accuracy of the combination, and what the plan foresaw."""
         crowd = look.combination.population
-        foreseen = look.combination.expected_rise(_DRAWS, 0) if look.gain >= LEAST_GAIN else 0.0
+        foreseen = 0.0 if look.why_not else look.combination.expected_rise(_DRAWS, 0)
         asks = refine(self.public, crowd, "auto", crowd.epsilon, outlook=look)
         refined = Inline(self.cohort, crowd.epsilon, self._coins(method, crowd.epsilon)).run(asks)
         return self.accuracy_of(refined.model), foreseen

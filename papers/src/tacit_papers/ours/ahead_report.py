@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tacit.algorithms.refinement import LEAST_GAIN
+from tacit.algorithms.combination import LEAST_GAIN
 from tacit.render.document import (
     Chart,
     Document,
@@ -21,7 +21,7 @@ from tacit_papers.ours.ahead import METHODS, AheadRow, best_of_paper
 from tacit_papers.ours.break_even import BreakEvenRow
 from tacit_papers.ours.break_even_chart import draw_break_even
 from tacit_papers.ours.plan_check import PlanRow
-from tacit_papers.runner import select
+from tacit_papers.rows_file import select
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),

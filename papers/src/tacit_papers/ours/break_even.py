@@ -14,12 +14,12 @@ from typing import ClassVar
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN
 from tacit.sums import TRUSTS
 from tacit_papers.ours.ahead import AheadRow, AheadRun, ahead_cells, ahead_rows
 from tacit_papers.ours.plan_check import PlanRow, plan_rows
 from tacit_papers.ours.tasks import PUBLIC_ROWS, QUICK_PUBLIC_ROWS, task_for
-from tacit_papers.runner import Cell, CellRow
+from tacit_papers.rows_file import CellRow
+from tacit_papers.runner import Cell
 
 OWNERS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
@@ -71,7 +71,7 @@ class BreakEvenCell(Cell):
                     public_accuracy=own.accuracy or 0.0,
                     rise=look.combination.expected_rise(_DRAWS, 0),
                     gain=look.gain,
-                    collect=look.gain >= LEAST_GAIN,
+                    collect=not look.why_not,
                 )
 
     @property

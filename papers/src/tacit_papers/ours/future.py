@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from tacit_papers.ours.more_sites import MoreSitesRow, cells_of_sites
 from tacit_papers.ours.near_peers import NearRow, cells_of_peers
-from tacit_papers.runner import Cell, CellRow
+from tacit_papers.rows_file import CellRow
+from tacit_papers.runner import Cell
 
 DATASETS = ("mnist", "adult", "gss")
 KINDS = (CellRow, MoreSitesRow, NearRow)

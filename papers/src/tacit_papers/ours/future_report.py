@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tacit.render.document import Document, Section, Table, percent
 from tacit_papers.ours.more_sites import BOOSTED, MoreSitesRow
 from tacit_papers.ours.near_peers import BY_DISTANCE, BY_ERRORS, CHOICES, EVERYBODY, NearRow
-from tacit_papers.runner import select
+from tacit_papers.rows_file import select
 
 _POINT = 0.01  # of accuracy: less may be luck
 

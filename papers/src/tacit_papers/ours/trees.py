@@ -15,7 +15,8 @@ from tacit.algorithms.refinement import discriminate, refine
 from tacit.engines.inline import Inline
 from tacit.mechanisms.streams import Stream, seeded
 from tacit_papers.ours.tasks import Task, coins_of, seconds_of, task_for
-from tacit_papers.runner import Cell, CellRow
+from tacit_papers.rows_file import CellRow
+from tacit_papers.runner import Cell
 
 DATASETS = (
     "synthetic",

@@ -5,7 +5,7 @@ from typing import Any
 
 from tacit.render.document import Document, Section, Table, percent, protection
 from tacit_papers.ours.trees import TreeRow
-from tacit_papers.runner import select
+from tacit_papers.rows_file import select
 
 _TERMS = (
     ("Unit", "the owner: its one report hides everything about its rows"),
