@@ -6,7 +6,6 @@ with.
 """
 
 import argparse
-import json
 import random
 import sys
 import tempfile
@@ -38,6 +37,7 @@ from benchmarks.service.troubles import (
 )
 from tacit.sums import HOW
 from tacit.wire import encode
+from tacit_papers.evidence_benchmarks import BenchmarkFile
 
 _HEADINGS = (
     "fault",
@@ -50,6 +50,7 @@ _HEADINGS = (
     "forged",
     "same",
 )
+_TIMES = 20  # fewer decide nothing
 PLAN = Plan(people=People(4, 6, rows=20), rounds=3, per_round=7, neighbour=True)
 
 
@@ -199,7 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.service.faults", description=__doc__
     )
-    parser.add_argument("--times", type=int, default=20, help="kills of each kind")
+    parser.add_argument("--times", type=int, default=_TIMES, help="kills of each kind")
     parser.add_argument("--only", help="only faults whose name has this in it")
     parser.add_argument(
         "--out", type=Path, default=Path("out/faults.json"), help="where to write the rows"
@@ -208,15 +209,14 @@ def main() -> None:
     console = Console(width=120, highlight=False)
     console.print(which())
     lines: list[Line] = []
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    is_quick = arguments.times < _TIMES or arguments.only is not None
+    file = BenchmarkFile.begin(arguments.out, "faults", is_quick)
     with postgres("fsync=off") as server:
         for name, run in everything(server, arguments.times).items():
             if (arguments.only or "") in name:
                 lines.append(run(name))
                 console.print(f"{name}: {'as it should be' if lines[-1].sound else 'WRONG'}")
-                arguments.out.write_text(
-                    json.dumps([asdict(line) for line in lines], indent=1) + "\n"
-                )
+                file.write([asdict(line) for line in lines])
     console.print(shown(lines))
     if not all(line.sound for line in lines):
         raise SystemExit(1)

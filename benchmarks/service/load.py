@@ -10,7 +10,6 @@ alike.
 """
 
 import argparse
-import json
 import statistics
 import tempfile
 from dataclasses import dataclass, field
@@ -31,9 +30,11 @@ from benchmarks.service.stage import Plan, Stage
 from benchmarks.timing import cores
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.serving import allow_many_files
+from tacit_papers.evidence_benchmarks import BenchmarkFile
 
 _CONNECTIONS = 2048
 _PIECE = 10_000
+_OWNERS = 100_000  # fewer decide nothing
 _HOURS = 4 * 3600.0  # for everybody to ask and report, also a million
 _CAPTION = (
     "blank: the same server, answering the same bytes without doing anything. Medians over "
@@ -74,7 +75,7 @@ def main() -> None:
     rows.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.load", description=__doc__)
-    parser.add_argument("--owners", type=int, default=100_000, help="reports to send")
+    parser.add_argument("--owners", type=int, default=_OWNERS, help="reports to send")
     parser.add_argument(
         "--workers", type=int, nargs="+", default=[1, 2], help="worker processes to measure"
     )
@@ -91,13 +92,12 @@ def main() -> None:
     console = Console(width=130, highlight=False)
     allow_many_files()
     console.print(f"{which()}; {cores()} cores, {arguments.connections} connections")
-    rows = []
+    file, rows = BenchmarkFile.begin(arguments.out, "load", arguments.owners < _OWNERS), []
     for transport in arguments.transport:
         load = Load(arguments.owners, arguments.connections, tls=transport == "https")
         found = [load.measured(workers, console) for workers in arguments.workers]
         rows += [figures(each, found[0]) for each in found]
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(json.dumps(rows, indent=1) + "\n")
+    file.write(rows)
     console.print(table(rows))
     console.print(f"rows: {arguments.out}")
 

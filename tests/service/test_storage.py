@@ -12,6 +12,7 @@ from tacit import seeded
 from tacit.cli import app
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.service.coordinator import tables
+from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.server import Making, Service
 from tacit.service.coordinator.sql import Database
@@ -21,9 +22,11 @@ from tacit.service.device.join import RehearsalPart, join
 from tacit.service.helper import Helper, Sheets
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import WireError, decode, encode
-from tacit.wire.envelopes import Vault
+from tacit.wire.envelopes import Vault, public_bytes
 from tests.cli.made import run
 from tests.service.coordinator.made import ADMIN, driven, enrol, joining, running
+from tests.service.coordinator.peers import KEY
+from tests.service.coordinator.peers import Trial as PeerTrial
 from tests.service.coordinator.test_several import keys_of
 from tests.service.coordinator.test_sites import (
     CAMPAIGN,
@@ -223,3 +226,51 @@ def test_a_storage_key_comes_from_a_file_or_the_environment(tmp_path, monkeypatc
     for given in ("@storage.key", "ab" * 32):
         monkeypatch.setenv("TACIT_STORAGE_KEY", given)
         assert run(app, look).exit_code == 0
+
+
+def signed_in(store):
+    """Rosters, and what peers signed, as they lie in a database."""
+    with store.snapshot() as connection:
+        every = [
+            connection.execute(text(f"SELECT data FROM {name}")).scalars().all()  # noqa: S608 - ours
+            for name in ("rosters", "spoken")
+        ]
+    return [bytes(each) for rows in every for each in rows]
+
+
+def test_rosters_and_what_peers_signed_are_encrypted_too(tmp_path):
+    """Names and reports of peers lay in the clear beside those that were encrypted."""
+    trial = PeerTrial(tmp_path)
+    trial.play()
+    plain, before = signed_in(trial.store), trial.relayed()
+    assert any(b"person 000" in each for each in plain)
+    trial.store.close()
+    url, vault = f"sqlite:///{trial.folder}/c.db", Vault(b"k" * 32)
+    for _ in range(2):  # the second time they are encrypted already
+        trial.store = Store(Database(url, vault))
+        terms, key = encode(trial.terms), public_bytes(KEY.public_key())
+        trial.store.create_or_resume("trial", terms, key)
+        trial.rosters = Rosters(trial.store, trial.terms, KEY)
+        assert encode(trial.relayed().model) == encode(before.model)
+        there = signed_in(trial.store)
+        assert len(there) == len(plain)
+        assert not any(b"person 000" in each for each in there)
+        assert not any(each[-40:] in other for each in plain for other in there)
+        trial.store.close()
+
+
+def test_what_was_forgotten_is_not_in_the_journal(tmp_path):
+    """It is deleted in the file, and was still in the journal beside it, as it was written."""
+    url, owner = f"sqlite:///{tmp_path}/c.db", "ab" * 32
+    store = Store(url)
+    store.create_or_resume("trial", b"terms", b"key")
+    store.add_tokens(TOKENS[:1])
+    assert enrol(store, owner, TOKENS[0], "Saint Agatha")
+    assert any(owner.encode() in file.read_bytes() for file in tmp_path.glob("c.db*"))
+    with store.transaction() as connection:
+        connection.exec_driver_sql("UPDATE campaign SET state = 'ended'")
+    assert Records(store).forget(owner)
+    for file in tmp_path.glob("c.db*"):  # while it is in use
+        assert owner.encode() not in file.read_bytes(), file
+        assert b"Saint Agatha" not in file.read_bytes(), file
+    store.close()

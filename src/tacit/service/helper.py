@@ -5,17 +5,26 @@ A block of halves is checked, and what is proven is added to the batch's sum, on
 again is answered from the same bytes and adds nothing. The sum is released once, and repeated ever
 after. All of it is durable before it is said.
 
+A campaign speaks of its own batches alone: whoever signs has to show that it has the coordinator's
+key of the batch, too (`Batch.bond`). So what another campaign knows of a batch, or makes up, has no
+way in. Campaigns work beside each other: each has so many connections, and so many requests at
+once.
+
 It is run by somebody other than the coordinator. Only `tacit.cli` may import it; it imports
 protocol, never coordinator or device.
 """
 
+import asyncio
+import hmac
 import logging
 import sqlite3
 import threading
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -31,9 +40,16 @@ from tacit._util.stopping import make_private, use_journal
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
-from tacit.service.protocol.handshake import OWNER, Claim, UnsignedError
+from tacit.service.protocol.handshake import BOND, OWNER, Claim, UnsignedError
 from tacit.service.protocol.serving import Figures, Watch
-from tacit.service.protocol.succession import CAMPAIGN, HELPER, STATEMENTS, KeyRing
+from tacit.service.protocol.succession import (
+    CAMPAIGN,
+    HELPER,
+    STATEMENTS,
+    KeyLine,
+    KeyRing,
+    find_first,
+)
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.sums.secure_sum import SumRefusedError
@@ -42,18 +58,32 @@ from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import Vault, check_storage
 
 log = logging.getLogger(__name__)
-LARGEST = 16 << 20  # bytes of a request
+LARGEST = 1 << 20  # bytes of a request: a block has half of it, and something around it
 # connections: few come here, and what they bring is large
-FEW = ConnectionLimits(most=256, per_address=16, burst=64.0, per_second=10.0)
+FEW = ConnectionLimits(most=256, per_address=16, per_member=16, burst=64.0, per_second=10.0)
 LAWS = (TallyLaw, VectorTerms)  # of sums that a helper adds up
 _SECONDS = 300.0  # for one to arrive
+_AT_ONCE = 2  # requests of one campaign that are worked on; others of it wait
+_BLOCK, _SUM = "/v1/block", "/v1/sum"
 _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
+
+
+class ForeignBatchError(Exception):
+    """A batch of which the campaign that signs may not speak."""
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """The key (hex) that signed a request, and what shows that the batch is that campaign's."""
+
+    campaign: str
+    bond: str
 
 
 class Sheets:
     """What the helper keeps on disk of every batch: its blocks with their sums, the nonces that
-    were counted, and its release. With a `vault` sums and releases are encrypted; those that are
-    there become so.
+    were counted, and its release; and which keys of campaigns took the place of others. With a
+    `vault` sums and releases are encrypted; those that are there become so.
     """
 
     def __init__(self, path: Path, vault: Vault | None = None) -> None:
@@ -70,12 +100,15 @@ class Sheets:
                 "PRIMARY KEY (batch, nonce))",
                 "releases (batch BLOB PRIMARY KEY, request BLOB NOT NULL, answer BLOB NOT NULL)",
                 "storage (mark BLOB PRIMARY KEY)",
+                "successors (old BLOB PRIMARY KEY, new BLOB NOT NULL)",
             ):
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
             mark = self._connection.execute("SELECT mark FROM storage").fetchone()
             check_storage(vault, None if mark is None else bytes(mark[0]), str(path))
             if vault is not None and mark is None:
                 self._encrypt(vault)
+        if vault is not None and mark is None:  # nothing in the clear is left in the journal
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def nonces_before(self, batch: bytes, place: int) -> set[bytes]:
         """Nonces that earlier blocks have counted."""
@@ -129,6 +162,21 @@ class Sheets:
         if found[0] != _digest(request):
             raise SumRefusedError("this batch was released for other owners; it is released once")
         return found[1]
+
+    def follow(self, line: KeyLine) -> None:
+        """Write down that keys took the place of others; the first word about each counts."""
+        steps = list(pairwise(line.keys))
+        with self.transaction():
+            added = "INSERT OR IGNORE INTO successors (old, new) VALUES (?, ?)"
+            self._connection.executemany(added, steps)
+
+    def key_in_use(self, campaign: str) -> str:
+        """The key (hex) at the end of what was written down of one."""
+        rows = self._connection.execute("SELECT old, new FROM successors").fetchall()
+        following = {bytes(old).hex(): bytes(new).hex() for old, new in rows}
+        for _ in following:  # no line is longer, whatever a file has in it
+            campaign = following.get(campaign, campaign)
+        return campaign
 
     def close(self) -> None:
         self._connection.close()
@@ -200,7 +248,9 @@ class Helper:
     ) -> None:
         self._ring = ring or KeyRing.of(HELPER, key.private_bytes_raw())
         self._sheets = sheets
-        self._campaigns = {name.lower() for name in campaigns}
+        # a key that was replaced is not heard again, whatever the command line says
+        self._campaigns = {sheets.key_in_use(name.lower()) for name in campaigns}
+        self._turns: dict[str, asyncio.Semaphore] = {}
         self._minimum = whole("minimum", minimum, 1)
         self._noise = secure() if noise is None else noise
         self.watch = Watch(sheets.ping, lambda: {"": self._figures()})
@@ -210,12 +260,12 @@ class Helper:
         """The key that owners pin and seal to, in hex."""
         return self._ring.line.current.hex()
 
-    def check(self, body: bytes) -> bytes:
-        """What was found in a block, the same whenever its bytes come; a `WireError` or
-        `SumRefusedError` if nothing.
+    def check(self, body: bytes, speaker: Speaker) -> bytes:
+        """What was found in a block, the same whenever its bytes come; a `WireError`,
+        `ForeignBatchError` or `SumRefusedError` if nothing.
         """
         block = decode(body, Block, LARGEST)
-        side = self._side(block)
+        side = self._side(block, speaker)
         with self._sheets.transaction():
             known = self._sheets.nonces_before(block.batch.digest, block.place)
             repeated = self._sheets.find_block(block, body)
@@ -226,10 +276,10 @@ class Helper:
                     self._sheets.add_block(block, body, side, counted)
         return encode(checked)
 
-    def total(self, body: bytes) -> bytes:
+    def total(self, body: bytes, speaker: Speaker) -> bytes:
         """The noisy sum of a batch, once, and the same bytes ever after."""
         request = decode(body, SumRequest, LARGEST)
-        side = self._side(request)
+        side = self._side(request, speaker)
         batch = request.batch.digest
         with self._sheets.transaction():
             sums = self._sheets.sums_of(batch)
@@ -243,16 +293,24 @@ class Helper:
                 batch, body, lambda: encode(side.release(least, self._noise))
             )
 
-    def _side(self, about: Block | SumRequest) -> HelperSide:
+    def _side(self, about: Block | SumRequest, speaker: Speaker) -> HelperSide:
+        """This server's part in a batch of the campaign that asks."""
         if not isinstance(about.batch.terms.law, LAWS):
             raise SumRefusedError("the terms have a law that this helper does not know")
+        circuit = about.batch.terms.law.prio3.circuit
+        if not circuit.output_len * circuit.field.size <= LARGEST:  # memory, and disk for a block
+            raise SumRefusedError("the sum has more numbers than an answer can hold")
         secret = self._ring.secrets.get(about.batch.terms.helper)
         if secret is None:
             raise SumRefusedError("the terms name another helper, or a key that was deleted")
         try:
-            return HelperSide(about.batch, X25519PrivateKey.from_private_bytes(secret))
+            side = HelperSide(about.batch, X25519PrivateKey.from_private_bytes(secret))
+            shown = side.bond(bytes.fromhex(speaker.campaign)).hex()
         except ValueError as problem:  # a coordinator's key that is no key
             raise SumRefusedError("the terms name a key that is none") from problem
+        if not hmac.compare_digest(shown.encode(), speaker.bond.encode()):
+            raise ForeignBatchError("the campaign does not show that this batch is its own")
+        return side
 
     def _figures(self) -> Figures:
         served = "tacit_campaigns", "", "Campaigns that are served."
@@ -264,34 +322,53 @@ class Helper:
             routes=[
                 *self.watch.routes(),
                 Route("/v1/key", self.key, methods=["GET"]),
-                Route("/v1/block", self.answer_signed(self.check), methods=["POST"]),
-                Route("/v1/sum", self.answer_signed(self.total), methods=["POST"]),
+                Route(_BLOCK, self.answer_signed(self.check), methods=["POST"]),
+                Route(_SUM, self.answer_signed(self.total), methods=["POST"]),
             ],
             exception_handlers={HTTPException: _http_error, Exception: leave_to_guard},
         )
-        observe = self.watch.observe
-        return Guard(made, Limits(seconds=_SECONDS), sizes=self._size, observe=observe)
+        return Guard(
+            made,
+            Limits(seconds=_SECONDS),
+            signed={("POST", _BLOCK), ("POST", _SUM)},
+            sizes=self._size,
+            observe=self.watch.observe,
+        )
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have: much is read only of those that name a campaign."""
         named = headers.get(OWNER.encode(), b"").decode("latin-1").lower()
         statements = headers.get(STATEMENTS.encode(), b"").decode("latin-1")
-        return LARGEST if self._serves(named, statements) else None
+        return LARGEST if self._is_served(named) or self._line_to(named, statements) else None
+
+    def _is_served(self, campaign: str) -> bool:
+        return campaign in self._campaigns
+
+    def _line_to(self, campaign: str, statements: str) -> KeyLine | None:
+        """How a key took the place of one that is served, if it did."""
+        try:
+            said = [bytes.fromhex(each) for each in statements.split(",")] if statements else []
+            known = find_first(said, self._campaigns)
+            if known is None:
+                return None  # nothing is verified for strangers
+            CAMPAIGN.line(said[known:])  # first what a key that is served must have signed
+            line = CAMPAIGN.line(said)
+        except (WireError, ValueError):
+            return None
+        before = {key.hex() for key in line.keys[:-1]}
+        return line if line.current.hex() == campaign and before & self._campaigns else None
 
     def _serves(self, campaign: str, statements: str) -> bool:
-        """Whether a campaign is served: its key is named, or took the place of one that is. From
-        then on that one is not heard any more.
+        """Whether a campaign that signed is served: its key is named, or took the place of one that
+        is. From then on that one is not heard any more.
         """
-        if campaign in self._campaigns or not statements:
-            return campaign in self._campaigns
-        try:
-            line = CAMPAIGN.line([bytes.fromhex(each) for each in statements.split(",")])
-        except (WireError, ValueError):
+        if self._is_served(campaign):
+            return True
+        line = self._line_to(campaign, statements)
+        if line is None:
             return False
-        before = {key.hex() for key in line.keys[:-1]}
-        if line.current.hex() != campaign or not before & self._campaigns:
-            return False
-        self._campaigns = self._campaigns - before | {campaign}
+        self._sheets.follow(line)
+        self._campaigns = self._campaigns - {key.hex() for key in line.keys} | {campaign}
         log.info("a campaign's key was replaced, as the one before it says")
         return True
 
@@ -300,7 +377,7 @@ class Helper:
         return JSONResponse({"key": self.public, "statements": statements})
 
     def answer_signed(
-        self, work: Callable[[bytes], bytes]
+        self, work: Callable[[bytes, Speaker], bytes]
     ) -> Callable[[Request], Awaitable[Response]]:
         """A route that does this work for the campaigns that are served, and for nobody else."""
 
@@ -312,16 +389,22 @@ class Helper:
                 return _error("unsigned", 401)
             if not self._serves(by, request.headers.get(STATEMENTS, "")):
                 return _error("forbidden", 403)
-            prove(request.scope)
+            prove(request.scope, by.encode())
+            speaker = Speaker(by, request.headers.get(BOND, ""))
             try:
-                said = await run_in_threadpool(work, body)
+                async with self._turns.setdefault(by, asyncio.Semaphore(_AT_ONCE)):
+                    said = await run_in_threadpool(work, body, speaker)
             except WireError:
                 return _error("malformed", 400)
+            except ForeignBatchError as refused:
+                log.warning("a request was refused: %s", refused)
+                return _error("forbidden", 403)
             except SumRefusedError as refused:
                 log.info("a request was refused: %s", refused)
                 return _error("refused", 409)
             return Response(said, media_type="application/octet-stream")
 
+        answer.__name__ = work.__name__  # by which logs and counts tell blocks from sums
         return answer
 
 

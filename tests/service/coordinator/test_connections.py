@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 from benchmarks.loopback import Authority, serve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.service.helper import FEW
 from tacit.service.protocol.door import (
@@ -22,9 +23,10 @@ from tacit.service.protocol.door import (
     network_of,
 )
 from tacit.service.protocol.guard import Guard, Limits
-from tacit.service.protocol.handshake import SIGNATURE
+from tacit.service.protocol.handshake import OWNER, SIGNATURE, Request, request_headers
 from tacit.service.protocol.web import DATA_HEADERS, Reply
-from tests.service.coordinator.made import ADMIN, client_of, folder_of, running
+from tacit.wire.envelopes import public_bytes
+from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 from tests.service.helper.made import helper
 
 QUICK = ConnectionLimits(handshake=0.5, head=0.5, reading=1.0)
@@ -68,12 +70,16 @@ class Caller:
         self.socket.sendall(data)
         return self
 
-    def hear(self):
-        """All that is said until the other side hangs up; empty: it said nothing."""
+    def hear(self, answers=1 << 30):
+        """All that is said until the other side hangs up, or more than so many answers; empty: it
+        said nothing.
+        """
         said = b""
         try:
             while piece := self.socket.recv(1 << 16):
                 said += piece
+                if said.count(b"HTTP/1.1 200") > answers:
+                    break
         except ConnectionError:
             pass
         return said
@@ -311,7 +317,7 @@ def test_requests_are_not_piled_up_on_a_connection(call):
 
     made = list[str]()
     with serve(Guard(slow, Limits())) as url:
-        said = call(url).send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * 8000).hear()
+        said = call(url).send(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n" * 8000).hear(answers=12)
     assert said.count(b"HTTP/1.1 200") <= 12  # it was hung up on a second later
     assert len(made) <= 12
 
@@ -380,3 +386,58 @@ def test_a_proxy_that_says_nonsense_is_answered():
 def test_a_proxy_is_an_address_or_a_network(text):
     with pytest.raises(ValueError, match="trusted proxy must be an address or a network"):
         check_proxy(text)
+
+
+def test_a_key_in_other_writings_has_no_more_connections(tmp_path, call):
+    """Connections are counted by the key that signs: spaces between its digits made it another."""
+    service, key = running(folder_of(tmp_path)), Ed25519PrivateKey.generate()
+    service.store.add_tokens(["token number 0000"])
+    assert enrol(service.store, public_bytes(key.public_key()).hex(), "token number 0000")
+    asked = Request(bytes.fromhex(service.fingerprint), *SIGNED, int(time.time()), b"")
+    headers = request_headers(asked, key)
+    owner = headers.pop(OWNER)
+
+    def spelled(spaces):
+        lines = headers | {OWNER: owner[: 2 * spaces] + " " + owner[2 * spaces :]}
+        return [f"{name}: {value}" for name, value in lines.items()]
+
+    with serve(service.app, limits=ConnectionLimits(per_member=2, head=600.0)) as url:
+        callers = [call(url) for _ in range(6)]
+        said = [caller.ask(*spelled(at)) for at, caller in enumerate(callers)]
+        assert b" 204 " in said[0]  # a space before it is none
+        assert all(b" 401 " in each for each in said[1:])
+
+
+def test_who_is_refused_is_a_stranger_again(call):
+    """A connection was a member's for as long as it lasted: who had been revoked could go on for
+    ever, and was never put off.
+    """
+    with serve(app(burst=5, per_second=0.001)) as url:
+        caller = call(url)
+        assert b" 204 " in caller.ask("x-member: yes")
+        said = [caller.ask() for _ in range(8)]
+        assert [b" 429 " in each or not each for each in said] == [False] * 5 + [True] * 3
+
+
+def test_who_is_refused_makes_room_and_may_come_back(call):
+    with serve(app(), limits=ConnectionLimits(per_address=2, head=600.0)) as url:
+        first, second = call(url), call(url)
+        for each in (first, second):
+            assert b" 204 " in each.ask("x-member: yes")
+        assert b" 403 " in first.ask()
+        assert b" 204 " in first.ask("x-member: yes")  # and is a member's again
+        assert b" 403 " in second.ask()
+        others = [call(url) for _ in range(2)]
+        assert all(b" 403 " in each.ask() for each in others)
+        assert second.hear() == b""  # the oldest of the strangers
+        assert b" 204 " in first.ask("x-member: yes")
+
+
+def test_a_proxys_connection_is_nobodys(call):
+    """One member's request by a proxy's connection let everybody else who comes by it go on."""
+    limits = ConnectionLimits(proxies=("127.0.0.1",))
+    with serve(app(burst=5, per_second=0.001), limits=limits) as url:
+        caller = call(url)
+        assert b" 204 " in caller.ask("x-member: yes", "x-forwarded-for: 192.0.2.1")
+        said = [caller.ask("x-forwarded-for: 192.0.2.9") for _ in range(7)]
+        assert [b" 429 " in each or not each for each in said] == [False] * 5 + [True] * 2

@@ -7,6 +7,7 @@ import pytest
 
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.store import Store
+from tacit.service.protocol.handshake import plain_name
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {i:04d}" for i in range(200)]
@@ -122,3 +123,14 @@ def test_an_owner_with_several_tokens_at_several_workers_at_once_uses_one(store,
     assert store.owner_counts()["enrolled"] == 50
     left = sum(enrol(store, name(1000 + at), token) for at, token in enumerate(TOKENS))
     assert left == 150, "a token that enrolled nobody must stay good"
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["north ", " north", "no  rth", "north\ufe0f", "north\u3164", "nor\u034fth", "\uff4eorth"],
+)
+def test_who_looks_like_another_does_not_enrol(store, label):
+    """On the page it would have been the other."""
+    sent = f"{TOKENS[0]}\n{label}".encode()
+    assert Enrolment(store).enrol([(name(1), sent)]) == [Admission.MALFORMED]
+    assert Newcomer.read(name(1), f"{TOKENS[0]}\n{plain_name(label)}".encode()) is not None

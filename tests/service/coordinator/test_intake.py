@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from sqlalchemy import event
 
 from tacit import seeded
 from tacit.learners.query import PURPOSE, pack
@@ -86,6 +87,32 @@ def test_everything_that_can_come_has_its_outcome(service):
     assert told[0] == {"malformed": 2}
 
 
+def test_who_declines_is_not_waited_for(service):
+    store, intake, asked = service
+    data = reports(asked)
+    store.revoke(NAMES[5])
+    assert intake.write([(NAMES[0], data[0])]) == [Outcome.COUNTED]
+    said = [
+        (NAMES[1], asked.digest),
+        (NAMES[1], asked.digest),
+        (NAMES[0], asked.digest),  # has reported
+        (NAMES[OWNERS - 1], asked.digest),  # was not asked
+        (NAMES[5], asked.digest),
+        ("f" * 64, asked.digest),
+        (NAMES[2], invitation(2).digest),
+        (NAMES[2], b""),
+        (NAMES[2], asked.digest[:31]),
+    ]
+    strange, late, malformed = Outcome.STRANGE, Outcome.LATE, Outcome.MALFORMED
+    expected = [Outcome.DECLINED, strange, late, *[strange] * 3, *[malformed] * 3]
+    assert intake.decline(said) == expected
+    assert store.counts(1) == (OWNERS - 3, 1)
+    assert store.outcomes()[1]["declined"] == 1
+    assert intake.write([(NAMES[1], data[1])]) == [strange]  # it was asked, and is no more
+    store.close_question(1, CLOSED)
+    assert intake.decline([(NAMES[2], asked.digest)]) == [late]
+
+
 def test_the_same_reports_through_several_workers_at_once_count_once(service, database):
     store, _, asked = service
     data = reports(asked)
@@ -130,3 +157,52 @@ def test_no_report_is_counted_after_its_question_is_closed(service, database):
     thread.join()
     assert found.count(Outcome.COUNTED) == closed[0] == store.counts(1)[1]
     assert set(found) <= {Outcome.COUNTED, Outcome.LATE}
+
+
+def statements_of(store, work):
+    """How many statements a database is given by some work."""
+    counted = []
+
+    def count(connection, cursor, statement, *more):
+        counted.append(statement)
+
+    engine = store._database._engine
+    event.listen(engine, "before_cursor_execute", count)
+    work()
+    event.remove(engine, "before_cursor_execute", count)
+    return len(counted)
+
+
+def test_what_strangers_send_costs_the_same_however_it_is_spelled(service):
+    """Each tag that no question has was looked up by itself, in the transaction that honest reports
+    wait for; so was each stranger that declines.
+    """
+    store, intake, _ = service
+
+    def sent(many):
+        return [(f"f{i:063d}", b"\0" + i.to_bytes(6, "little") + b"x" * 20) for i in range(many)]
+
+    def told(many):
+        return [(f"f{i:063d}", i.to_bytes(32, "little")) for i in range(many)]
+
+    one, all_of_them = (statements_of(store, lambda n=n: intake.write(sent(n))) for n in (1, 60))
+    assert one == all_of_them
+    one, all_of_them = (statements_of(store, lambda n=n: intake.decline(told(n))) for n in (1, 60))
+    assert one == all_of_them
+    assert set(intake.write(sent(60)) + intake.decline(told(60))) == {Outcome.STRANGE}
+
+
+def test_who_declines_what_is_closed_locks_nothing(service):
+    """In the order in which a batch happens to have them, two workers would wait for each other."""
+    store, intake, asked = service
+    store.close_question(1, CLOSED)
+    seen = []
+
+    def look(connection, cursor, statement, *more):
+        seen.append(statement)
+
+    event.listen(store._database._engine, "before_cursor_execute", look)
+    assert intake.decline([(NAMES[2], asked.digest)]) == [Outcome.LATE]
+    event.remove(store._database._engine, "before_cursor_execute", look)
+    if store._database._engine.dialect.name == "postgresql":
+        assert not any("FOR UPDATE" in each for each in seen)

@@ -34,6 +34,7 @@ BODIES = [
 ANY_BYTES = (
     "/v1/report",
     "/v1/spoken",
+    "/v1/decline",
     "/v1/rekey",
 )  # no bytes are ruled out by their shape: what is not a report is found out inside
 CREDENTIALS = [scheme["name"] for scheme in DOCUMENT["components"]["securitySchemes"].values()]

@@ -15,11 +15,20 @@ from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.render.drawing import draw
+from tacit.service.coordinator import app as app_module
+from tacit.service.coordinator import status as status_module
 from tacit.service.coordinator.page import chart_of, page, sentence
 from tacit.service.coordinator.status import View, accuracy
 from tacit.service.protocol.handshake import REHEARSAL
 from tacit.service.protocol.web import static_files
-from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, running, visiting
+from tests.service.coordinator.made import (
+    ADMIN,
+    CAMPAIGN,
+    client_of,
+    folder_of,
+    running,
+    visiting,
+)
 
 EVIL = """x' "><script>alert(1)</script><img src=x onerror=alert(1)>{{7*7}}"""
 
@@ -397,3 +406,37 @@ def test_trust_in_two_servers_is_promised_as_such():
     own = " ".join(Outline(page(figures())).text.split())
     assert "local differential privacy" in own
     assert "delta" not in own
+
+
+def test_many_viewers_cost_as_much_as_one(tmp_path, monkeypatch):
+    """The page, its figures and the list of routes were made anew for everybody who looked."""
+    monkeypatch.setattr(status_module, "FRESH", 3600.0)
+    made = []
+
+    def show(*given):
+        made.append(1)
+        return page(*given)
+
+    monkeypatch.setattr(app_module, "page", show)
+    service = running(folder_of(tmp_path))
+
+    async def main():
+        async with client_of(service.app) as client:
+            paths = ("/", "/v1/status", "/openapi.json") * 10
+            return [await client.get(path) for path in paths]
+
+    found = asyncio.run(main())
+    assert {each.status_code for each in found} == {200}
+    assert made == [1]
+    assert len({each.text for each in found}) == 3
+    service.close()
+
+
+def test_who_has_spoken_is_in_the_order_of_names():
+    names = ["St Brendan", "St Agatha", "St Colman"]
+    rest = {"asked": 1, "answered": 1, "gone": False, "lied": False, "weight": 1840.3}
+    there = {**figures(), "unit": "record", "voices": [{"name": name, **rest} for name in names]}
+    there |= {"kind": "sites", "influence": "by at most 1.84e+03 / n"}
+    shown = page(there)
+    assert [shown.index(name) for name in sorted(names)] == sorted(map(shown.index, names))
+    assert "by at most 1,840 / n" in shown

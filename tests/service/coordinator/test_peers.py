@@ -119,10 +119,10 @@ def check_own_models(folder, campaign, same, X):
 
 
 def test_a_newcomer_joins_over_http_and_everybody_has_the_model_of_one_process(
-    tmp_path, database, monkeypatch
+    tmp_path, any_database, monkeypatch
 ):
     folder = folder_of(tmp_path)
-    answered, status, published, campaign = over_http(folder, database, monkeypatch, LIMITS)
+    answered, status, published, campaign = over_http(folder, any_database, monkeypatch, LIMITS)
     assert answered == [6, 1]
     assert [question["counted"] for question in status["questions"]] == [1] * 7
     assert status["ended"] == "7 turns of 4 participants"
@@ -222,6 +222,37 @@ def test_one_that_refuses_to_be_seated_takes_part_all_the_same(tmp_path):
     spoke = trial.play()
     assert sorted(set(spoke)) == ["person 000", "person 001", "person 002"]
     assert encode(trial.model().model.scores) == encode(served_model(trial.relayed().model))
+
+
+def test_nobody_waits_for_one_that_refuses_to_be_seated(tmp_path, monkeypatch):
+    """Its policy was changed after it had joined. Its agent said nothing, and every question of
+    that kind stayed open until its deadline.
+    """
+    folder = folder_of(tmp_path, CAMPAIGN.replace("everybody", "alike"))
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
+    monkeypatch.setattr(Rosters, "is_over", lambda self, asked, now: True)
+    service = running(folder, f"sqlite:///{folder}/c.db", rehearsal=SEED)
+    service.store.add_tokens(TOKENS)
+    founders = joining(folder, RehearsalPart(SEED), **LIMITS)
+
+    before = replace(founders, policy=replace(founders.policy, learners=("leaves", "contrasts")))
+
+    async def work(link):
+        await before.members(link)
+        answered = await asyncio.wait_for(join(founders, link, TOKENS[:PEERS]), 120)
+        return answered, (await link.call("GET", "/v1/status", None)).json(), link.became
+
+    answered, status, became = driven(service, work)
+    seating = status["questions"][:PEERS]
+    assert [each["what"] for each in seating] == ["contrasts"] * PEERS
+    assert [(each["state"], each["invited"], each["counted"]) for each in seating] == [
+        ("void", 1, 0)
+    ] * PEERS
+    assert [each["outcomes"] for each in seating] == [{"declined": 1}] * PEERS
+    assert status["state"] == "ended"
+    assert answered == len(status["questions"]) - PEERS > 0
+    assert became["the owner's policy forbids the question"] == PEERS
+    assert ", 1 declined" in page(status)
 
 
 def test_begun_before_anybody_has_enrolled_it_waits(tmp_path):

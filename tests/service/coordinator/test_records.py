@@ -12,8 +12,8 @@ from tacit.service.coordinator import records as records_module
 from tacit.service.coordinator import sql
 from tacit.service.coordinator.keys import add_administrator, dismiss_administrator
 from tacit.service.coordinator.records import Act, Records
-from tacit.service.coordinator.sql import Excerpt
-from tacit.service.coordinator.tables import CLOSED, OPEN, Question
+from tacit.service.coordinator.tables import CLOSED, OPEN, Excerpt, Question
+from tacit.service.protocol.succession import MOST
 from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
 
 TOKENS = [f"token number {i:04d}" for i in range(4)]
@@ -346,3 +346,19 @@ def test_what_the_guide_says_is_kept_and_deleted_is(records, store):
     stages.append(kept(KEYS[0]))
     found = list(map(list, zip(*stages, strict=True)))
     assert found == list(kept_by_table().values())
+
+
+def test_leaving_is_written_down_once_and_of_strangers_never(records, store):
+    """Who had left could fill the log by leaving again."""
+    for _ in range(5):
+        assert records.leave(KEYS[1])
+    assert not records.leave("f" * 64)
+    assert [act.about for act in records.acts() if act.what == "leave"] == [KEYS[1]]
+
+
+def test_an_owner_has_so_many_keys(records, store):
+    """Each is a line in the log: there was no end to them."""
+    taken = [store.rekey(f"{100 + i:064x}" if i else KEYS[0], f"{101 + i:064x}") for i in range(20)]
+    assert taken == [True] * MOST + [False] * (20 - MOST)
+    assert store.rekey(f"{99 + MOST:064x}", f"{100 + MOST:064x}")  # the last one, said again
+    assert sum(act.what == "rekey" for act in records.acts()) == MOST

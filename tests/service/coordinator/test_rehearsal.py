@@ -39,12 +39,12 @@ def over_http(folder, database, seed):
     return decode(open_model(driven(service, work).content)[0], SavedModel)
 
 
-def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
+def test_the_model_is_that_of_one_process_byte_for_byte(tmp_path, any_database):
     folder = folder_of(tmp_path)
     (folder / "campaign.toml").write_text(
         (folder / "campaign.toml").read_text().replace("start = 45", "start = 60")
     )
-    published = over_http(folder, database, SEED)
+    published = over_http(folder, any_database, SEED)
     assert "reproducible, not private" in published.guarantee.void
     assert encode(published.model) == encode(in_process(folder, SEED, 8.0))
     assert encode(published.model) != encode(in_process(folder, SEED + 1, 8.0))

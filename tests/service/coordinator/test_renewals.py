@@ -315,3 +315,12 @@ def test_a_peer_that_left_and_is_forgotten_leaves_the_campaign_to_the_others(tri
     after = trial.relayed()
     assert [after.roster.peers[number].name for number in after.roster.gone] == [liar]
     assert encode(trial.model().model.scores) == encode(after.model)
+
+
+def test_what_a_stranger_says_of_keys_is_not_parsed(trial, monkeypatch):
+    """It was, on the loop, before anybody knew whose it is."""
+    read = []
+    monkeypatch.setattr(Renewal, "open", classmethod(lambda cls, *said: read.append(said)))
+    stranger, new = fresh(), fresh()
+    assert renew(trial, stranger, statement(stranger, new, 3)) == 403
+    assert read == []

@@ -78,9 +78,9 @@ async def take_part(client, tmp_path, slug):
     return (await link.call("GET", "/v1/model", None)).content
 
 
-def test_two_campaigns_at_once_have_the_bytes_of_each_alone(tmp_path, database):
+def test_two_campaigns_at_once_have_the_bytes_of_each_alone(tmp_path, any_database):
     folder = folder_with(tmp_path, "north", "south")
-    service = service_of(folder, database)
+    service = service_of(folder, any_database)
     for each in service.campaigns.values():
         each.store.add_tokens(TOKENS)
 
@@ -257,7 +257,7 @@ def test_a_file_that_failed_is_tried_again_though_it_did_not_change(tmp_path, ca
     service.close()
 
 
-def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, database):
+def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, any_database):
     folder = folder_with(tmp_path, "north", "south")
     for slug in ("north", "south"):
         file = folder / f"{slug}.toml"
@@ -269,10 +269,10 @@ def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, 
         return await ask(client, keys_of(slug).first, owner, "GET", "/v1/model")
 
     async def main():
-        service = service_of(folder, database)
+        service = service_of(folder, any_database)
         async with visiting(service.app()) as client:
             for slug in ("north", "south"):
-                store = Store(database, slug)
+                store = Store(any_database, slug)
                 store.add_tokens(TOKENS[:3])
                 client.base_url = f"http://localhost/campaigns/{slug}"
                 for owner, token in zip(owners, TOKENS, strict=False):
@@ -286,13 +286,13 @@ def test_who_took_part_may_read_what_was_archived_where_that_was_kept(tmp_path, 
                 assert known == (["reader"] * 2 if slug == "north" else [])
                 assert not any(key in repr(records.owners()) for key in public)
                 store.close()
-        later = service_of(folder, database)
+        later = service_of(folder, any_database)
         async with visiting(later.app()) as client:
             stranger = Ed25519PrivateKey.generate()
             asked = [*owners, stranger]
             assert [await read(client, "north", each) for each in asked] == [200, 200, 403, 403]
             assert [await read(client, "south", each) for each in asked] == [403] * 4
-            store = Store(database, "north")
+            store = Store(any_database, "north")
             records = Records(store)
             described = records.describe_owner(public[0])
             assert described is not None

@@ -69,11 +69,11 @@ def in_process(folder, epsilon):
     return Inline(cohort, epsilon, seeded(SEED)).run(terms.run(public)).linear(terms.query)
 
 
-def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path, database):
+def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path, any_database):
     more = 'test = "test.csv"\ncombine = "feature"\n'
     folder = folder_of(tmp_path, CAMPAIGN + more)
     write(folder / "test.csv", rows(1, 300, seed=3))
-    service = running(folder, database, rehearsal=SEED)
+    service = running(folder, any_database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
 
     async def work(link):
@@ -133,7 +133,7 @@ def costs(count, each, seed):
     return table
 
 
-def test_sites_predict_numbers_and_the_model_is_that_of_the_regressor(tmp_path, database):
+def test_sites_predict_numbers_and_the_model_is_that_of_the_regressor(tmp_path, any_database):
     folder = folder_of(tmp_path, NUMBERS + 'test = "test.csv"\n')
     mine, theirs, test = costs(80, 1, 1), costs(SITES, 200, 2), costs(1, 300, 3)
     for name, table in (("mine", mine), ("people", theirs), ("test", test)):
@@ -141,7 +141,7 @@ def test_sites_predict_numbers_and_the_model_is_that_of_the_regressor(tmp_path, 
     (folder / "mine.csv").write_text((folder / "mine.csv").read_text().replace("person ", ""))
     more = 'leave_out = ["who"]\ntest = "test.csv"\ncombine = "feature"\n'
     (folder / "campaign.toml").write_text(NUMBERS + more)
-    service = running(folder, database, rehearsal=SEED)
+    service = running(folder, any_database, rehearsal=SEED)
     service.store.add_tokens(TOKENS)
     mine_joining = replace(joining(folder, RehearsalPart(SEED), **LIMITS), label=None)
 

@@ -3,6 +3,7 @@ try at once.
 """
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import text
@@ -291,10 +292,11 @@ def test_nobody_waits_for_ever_for_a_table_that_somebody_has_locked(store, datab
         return  # SQLite has one writer, which gives up by itself
     monkeypatch.setattr(sql, "_LOCKED", "SET LOCAL lock_timeout = '100ms'")
     other = Store(database)
-    with other.transaction() as connection:
+    with ThreadPoolExecutor(1) as pool, other.transaction() as connection:
         connection.exec_driver_sql("LOCK TABLE owners IN ACCESS EXCLUSIVE MODE")
+        waiting = pool.submit(store.owners_waiting)
         with pytest.raises(OperationalError, match="lock timeout"):
-            store.owners_waiting()
+            waiting.result(timeout=30)
     assert store.owners_waiting() == []
     other.close()
 

@@ -81,8 +81,8 @@ def small_questions_in_any_case(monkeypatch):
     """The made-up rows promise little; of few numbers, so that tests are quick."""
     monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 60)
     for where in ("service.kinds.sites", "algorithms.refinement"):
-        monkeypatch.setattr(f"tacit.{where}.LEAST_GAIN", -np.inf)
         monkeypatch.setattr(f"tacit.{where}.look_ahead", looked_ahead)
+    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
 
 

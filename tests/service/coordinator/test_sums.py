@@ -3,6 +3,7 @@ in one process.
 """
 
 import sqlite3
+import threading
 
 import httpx
 import numpy as np
@@ -296,8 +297,7 @@ def test_a_campaign_can_be_ended_though_its_helper_is_away_for_good(trial, monke
         assert trial.last().state == ADDING  # it may come back
     monkeypatch.setattr(driver_module, "_LAST_WORDS", 0.0)
     trial.late()
-    while trial.service.driver.step():
-        pass
+    assert not all(trial.service.driver.step() for _ in range(50))  # it has nothing more to do
     assert trial.last().state == VOID
     assert trial.store.standing().state == ENDED
     assert trial.store.standing().model is not None
@@ -455,3 +455,38 @@ def test_the_helper_must_be_reached_safely(tmp_path):
     )
     with pytest.raises(ValueError, match="helper must begin with https://"):
         BoostingSpec.read(folder / "campaign.toml").helper_client()
+
+
+class Dripping(httpx.BaseTransport):
+    """A helper that never ends an answer."""
+
+    def __init__(self):
+        self.asked, self.over = 0, threading.Event()
+
+    def handle_request(self, request):
+        self.asked += request.url.path != "/v1/key"
+        self.over.wait(120)
+        raise httpx.ConnectError("at last")
+
+
+def test_a_campaign_can_be_ended_though_its_helper_answers_without_end(trial, monkeypatch):
+    """Its driver read for as long as the helper sent a byte now and then."""
+    monkeypatch.setattr(coordinator_sums, "_FIRST", 0.0)
+    monkeypatch.setattr(coordinator_sums.Sums, "patience", 0.2, raising=False)
+    trial.until_sum()
+    trial.answer(range(15))
+    slow = Dripping()
+    trial.start(httpx.Client(transport=slow, base_url="http://localhost"))
+    assert trial.store.finish()
+    monkeypatch.setattr(driver_module, "_LAST_WORDS", 0.0)
+    ending = threading.Thread(
+        target=lambda: [trial.service.driver.step() for _ in range(20)], daemon=True
+    )
+    ending.start()
+    ending.join(60)
+    came_to_an_end = not ending.is_alive()
+    slow.over.set()
+    ending.join()
+    assert came_to_an_end
+    assert slow.asked == 1  # no second request beside the one that is not over
+    assert trial.store.standing().state == ENDED

@@ -6,6 +6,7 @@ import gzip
 import httpx
 import pytest
 
+from tacit.service.protocol import handshake
 from tacit.service.protocol.handshake import MOST, UnwantedBodyError, fetch, fetch_blocking
 
 
@@ -81,3 +82,22 @@ def test_a_plain_answer_arrives_whole():
         assert response.headers["retry-after"] == "3"
 
     both_ways(lambda: httpx.Response(203, headers={"retry-after": "3"}, content=b"said"), check)
+
+
+def test_an_answer_that_comes_byte_by_byte_is_not_waited_for(monkeypatch):
+    """Each byte began the time anew."""
+    monkeypatch.setattr(handshake, "LONGEST", 0.3, raising=False)
+
+    class Dripping(httpx.AsyncByteStream):
+        async def __aiter__(self):
+            for _ in range(100):
+                yield b"x"
+                await asyncio.sleep(0.05)
+
+    async def main():
+        transport = httpx.MockTransport(lambda request: httpx.Response(200, stream=Dripping()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            return await fetch(client, "GET", "/", b"", {})
+
+    with pytest.raises(httpx.ReadTimeout):
+        asyncio.run(main())

@@ -130,7 +130,7 @@ def test_odd_headers_are_not_listened_to(monkeypatch, odd):
     clock = TheirClock()
     clock.learn(headers)
     assert abs(clock.ahead) < 1 << 32
-    assert 0 <= _pause(httpx.Response(204, headers=headers), 1.0) <= 2 * 3600
+    assert 0 <= _pause(httpx.Response(204, headers=headers), Link([], coin=lambda: 1.0)) <= 2 * 3600
 
 
 def test_patience_ends(monkeypatch):
@@ -237,3 +237,29 @@ def test_many_take_turns_and_few_need_few_connections():
 def test_the_bound_is_a_bound():
     backoff = Backoff(lambda: 0.999)
     assert max(backoff.pause(busy=n % 2 == 0) for n in range(40)) < 60.0
+
+
+def test_what_a_coordinator_would_have_remembered_is_not():
+    """A cookie came back with every request: owners of one machine were known by it."""
+    seen = []
+
+    def answer(request):
+        seen.append(request.headers.get("cookie"))
+        return httpx.Response(200, headers={"set-cookie": "who=me; path=/; max-age=9999"})
+
+    async def main():
+        link = Link.to("http://localhost:1", None)
+        for client in link.clients:
+            client._transport = httpx.MockTransport(answer)
+        for _ in range(20):
+            await link.call("GET", "/v1/question", KEY)
+        await link.close()
+
+    asyncio.run(main())
+    assert seen == [None] * 20
+
+
+def test_nobody_is_asked_to_come_again_at_once():
+    """Again and again, without a pause, is what it would have done."""
+    again = httpx.Response(204, headers={"retry-after": "0"})
+    assert _pause(again, Link([], coin=lambda: 0.0)) >= 0.25

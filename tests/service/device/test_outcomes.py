@@ -29,7 +29,7 @@ deadline = 300
 
 @pytest.fixture
 def service(tmp_path, monkeypatch):
-    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.02)
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, link: 0.02)
     made = running(folder_of(tmp_path, owners=12, text=CAMPAIGN))
     made.store.add_tokens(TOKENS)
     return made
@@ -70,7 +70,7 @@ def test_a_policy_that_refuses_what_everybody_is_asked_does_not_enrol(tmp_path, 
 
     async def work(link):
         with pytest.raises(ValueError, match=r"the policy does not allow .*: nothing was sent"):
-            await join(joining(tmp_path, **limits), link, TOKENS)
+            await asyncio.wait_for(join(joining(tmp_path, **limits), link, TOKENS), 60)
 
     driven(service, work)
     assert service.store.owner_counts()["enrolled"] == 0

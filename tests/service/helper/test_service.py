@@ -16,13 +16,11 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import Ball, seeded
 from tacit.service.helper import LARGEST
-from tacit.service.protocol.handshake import Request, request_headers
 from tacit.sums.halves import Batch, SumTerms, TallyLaw
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, SumRequest
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import decode, encode
-from tacit.wire.envelopes import public_bytes
-from tests.service.helper.made import client_of, helper
+from tests.service.helper.made import client_of, headers_of, helper, name_of
 from tests.sums.made import (
     COORDINATOR_KEY,
     HELPER_KEY,
@@ -35,7 +33,7 @@ from tests.sums.made import (
 )
 
 CAMPAIGN = Ed25519PrivateKey.generate()
-NAME = public_bytes(CAMPAIGN.public_key()).hex()
+NAME = name_of(CAMPAIGN)
 
 
 def client(folder, **kwargs):
@@ -46,12 +44,8 @@ def adding(about=None):
     return CoordinatorSide(about or batch(), COORDINATOR_KEY)
 
 
-def post(client, body, key=CAMPAIGN, path="/v1/block", at=None, to=None):
-    asked = Request(
-        public_bytes(key.public_key()), "POST", path, int(time.time() if at is None else at), body
-    )
-    headers = request_headers(asked, key)
-    return client.post(to or path, content=body, headers=headers)
+def post(client, body, key=CAMPAIGN, path="/v1/block", to=None, **more):
+    return client.post(to or path, content=body, headers=headers_of(body, key, path, **more))
 
 
 def checked(http, side, sent):

@@ -11,6 +11,7 @@ from tacit.service.helper import Helper, Sheets
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import encode
+from tests.service.helper.made import speaker_of
 from tests.sums.made import COORDINATOR_KEY, HELPER_KEY, batch, reports, terms
 
 FORK = multiprocessing.get_context("fork")
@@ -74,7 +75,8 @@ def test_a_block_that_comes_many_times_at_once_counts_once(tmp_path):
     helpers = [Helper(HELPER_KEY, Sheets(tmp_path / "b.db"), []) for _ in range(3)]
     side = CoordinatorSide(batch(), COORDINATOR_KEY)
     body = encode(side.block(reports(terms())))
+    speaker = speaker_of(body, "ab" * 32)
     with ThreadPoolExecutor(6) as pool:
-        said = list(pool.map(lambda i: helpers[i % 3].check(body), range(9)))
+        said = list(pool.map(lambda i: helpers[i % 3].check(body, speaker), range(9)))
     assert len(set(said)) == 1
     assert [counted for _, counted in Sheets(tmp_path / "b.db").sums_of(batch().digest)] == [12]

@@ -13,11 +13,13 @@ requests can be sent again, and a sum is opened once: the first answer that is w
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import httpx
 import numpy as np
@@ -39,6 +41,8 @@ from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, VOID, Question
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.handshake import (
+    BOND,
+    LONGEST,
     Request,
     TheirClock,
     fetch_blocking,
@@ -207,6 +211,8 @@ class Sums:
     terms of sums of errors, `noise` is where the coordinator's comes from.
     """
 
+    patience: ClassVar[float] = LONGEST  # seconds for an answer of the helper
+
     def __init__(
         self,
         servers: tuple[bytes, bytes],
@@ -222,6 +228,7 @@ class Sums:
         self._pause, self._not_before = _FIRST, 0.0
         self._clock = TheirClock()
         self._adding: _Adding | None = None
+        self._asking: Future[httpx.Response] | None = None
 
     def tally(self, tally: Tally, columns: int, number: int, attempt: int) -> SumQuery:
         """The question to everybody that answers a tally."""
@@ -240,9 +247,31 @@ class Sums:
         """
         helper = self._servers[1]
         with suppress(httpx.TransportError, ValueError, KeyError, TypeError):
-            said = fetch_blocking(self._client, "GET", KEY, b"", {}).json()["statements"]
+            said = self._fetch("GET", KEY, b"", {}).json()["statements"]
             self._keys.hear_helper(tuple(bytes.fromhex(each) for each in said), helper)
         return self._keys.sealing_keys(helper)
+
+    def _fetch(
+        self, method: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> httpx.Response:
+        """The helper's answer, if all of it is there in time. Whoever sends it byte by byte has one
+        thread wait for it, and nothing else: no other request is made meanwhile.
+        """
+        if self._asking is not None and not self._asking.done():
+            raise httpx.ReadTimeout("the helper has not ended its last answer")
+        asking = self._asking = Future[httpx.Response]()
+
+        def ask() -> None:
+            try:
+                asking.set_result(fetch_blocking(self._client, method, path, body, headers))
+            except Exception as problem:
+                asking.set_exception(problem)
+
+        threading.Thread(target=ask, daemon=True, name="helper").start()
+        try:
+            return asking.result(self.patience)
+        except TimeoutError:
+            raise httpx.ReadTimeout("the helper has not ended its answer in time") from None
 
     def go_on(self, query: SealedQuery, read: Read) -> Added | None:
         """One exchange with the helper: a block of reports, or the release. None: there is more to
@@ -273,24 +302,26 @@ class Sums:
     def _exchange(self, adding: _Adding, read: Read) -> Added | None:
         side = adding.side
         if adding.ended:
-            said = self._ask_helper(SUM, encode(side.request), HelperSum)
+            said = self._ask_helper(SUM, side, encode(side.request), HelperSum)
             return Added(side.open(said, self._noise))
         size = block_owners(side.batch)
         reports = read(adding.done, size)
-        side.take(self._ask_helper(BLOCK, encode(side.block(reports)), Checked))
+        side.take(self._ask_helper(BLOCK, side, encode(side.block(reports)), Checked))
         adding.done += len(reports)
         adding.ended = len(reports) < size
         return None
 
-    def _ask_helper(self, path: str, body: bytes, kind: type[_Kind]) -> _Kind:
-        """The helper's answer to a request."""
+    def _ask_helper(
+        self, path: str, side: CoordinatorSide, body: bytes, kind: type[_Kind]
+    ) -> _Kind:
+        """The helper's answer to a request about a batch of this campaign."""
         campaign = public_bytes(self._keys.key.public_key())
         asked = Request(campaign, "POST", path, int(self._clock.now()), body)
-        headers = request_headers(asked, self._keys.key)
+        headers = request_headers(asked, self._keys.key) | {BOND: side.bond(campaign).hex()}
         if self._keys.statements.campaign:
             headers[STATEMENTS] = ",".join(each.hex() for each in self._keys.statements.campaign)
         try:
-            response = fetch_blocking(self._client, "POST", path, body, headers)
+            response = self._fetch("POST", path, body, headers)
         except httpx.TransportError as problem:
             log.warning("the helper is away (%s)", type(problem).__name__)
             raise AwayError from problem

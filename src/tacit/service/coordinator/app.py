@@ -26,6 +26,7 @@ from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.keys import LOOK, Administrators
 from tacit.service.coordinator.openapi import DOCUMENT
 from tacit.service.coordinator.owner_api import (
+    DECLINE,
     ENROL,
     REPORT,
     SPOKEN,
@@ -44,7 +45,7 @@ from tacit.service.coordinator.records import (
     error,
     key_sent,
 )
-from tacit.service.coordinator.status import View, gauges
+from tacit.service.coordinator.status import SharedSight, View, gauges
 from tacit.service.coordinator.store import Store
 from tacit.service.kinds.campaign_file import MEMBERS, PUBLIC, Readers
 from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard
@@ -57,6 +58,7 @@ from tacit.wire import WireError
 log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
 _MANY_TOKENS = 1 << 20  # bytes
+_DOCUMENT = bytes(JSONResponse(DOCUMENT).body)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -87,6 +89,8 @@ class Coordinator:
         self._administration = AdminRoutes(self.store, self.view, self.administrators, self.root)
         self._model: bytes | None = None  # as it is sent, once there is one
         self._greeting = self.statements(), self.greet()
+        self._page = SharedSight(self.view, lambda now: page(now, self.root, self.readers).encode())
+        self._figures = SharedSight(self.view, lambda now: bytes(JSONResponse(now).body))
         writes: dict[tuple[str, str], Write] = {
             REPORT: self.intake.write,
             SPOKEN: refuse(Outcome.MALFORMED),
@@ -94,6 +98,7 @@ class Coordinator:
         if self.rosters is not None:  # what nobody else could check does not count
             signed = Testimony(self.store, self.intake)
             writes = {REPORT: refuse(Outcome.MALFORMED), SPOKEN: signed.write}
+        writes[DECLINE] = self.intake.decline
         self.own_watch = self.watch or Watch(self.store.standing, lambda: {"": self.figures()})
         observe = self.own_watch.observe_batch
         looks = QuestionLookup(self.store, self.statements)
@@ -157,13 +162,11 @@ class Coordinator:
     # -----------------------------------------------------------------------------------
 
     async def page(self, request: Request) -> Response:
-        return HTMLResponse(
-            await run_in_threadpool(lambda: page(self.view.status(), self.root, self.readers))
-        )
+        return HTMLResponse(await self._page.read())
 
     async def status(self, request: Request) -> Response:
         await self._check_reader(request, self.readers.status)
-        return JSONResponse(await run_in_threadpool(self.view.status))
+        return Response(await self._figures.read(), media_type="application/json")
 
     async def campaign(self, request: Request) -> Response:
         if self._greeting[0] != self.statements():
@@ -194,21 +197,23 @@ class Coordinator:
         for all to check.
         """
         owner, body = await self._read_signed(request)
+        status = await run_in_threadpool(self._rekey, owner, body)
+        kinds = {400: "malformed", 403: "forbidden", 409: "another turn", 410: "ended"}
+        return JSONResponse({"rekeyed": True}) if status == 200 else error(kinds[status], status)
+
+    def _rekey(self, owner: str, body: bytes) -> int:
+        """The status that says what became of a new key; what a stranger sends is not parsed."""
         key = bytes.fromhex(owner)
         try:
             if self.rosters is None:
                 new = new_key(self.campaign_key, key, body)
-                done = await run_in_threadpool(self.store.rekey, owner, new.hex())
-                status = 200 if done else 403
-            else:
-                said = Renewal.open(body, self.campaign_key)
-                if said.old != key:
-                    return error("malformed", 400)
-                status = await run_in_threadpool(self.rosters.renewals.take, owner, said, body)
+                return 200 if self.store.rekey(owner, new.hex()) else 403
+            if not self.rosters.renewals.knows(owner):
+                return 403
+            said = Renewal.open(body, self.campaign_key)
+            return 400 if said.old != key else self.rosters.renewals.take(owner, said, body)
         except WireError:
-            return error("malformed", 400)
-        kinds = {403: "forbidden", 409: "another turn", 410: "ended"}
-        return JSONResponse({"rekeyed": True}) if status == 200 else error(kinds[status], status)
+            return 400
 
     # What is behind
     # ----------------------------------------------------------------------------------
@@ -283,7 +288,7 @@ def make_app(routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette] | None =
 
 async def show_document(request: Request) -> Response:
     """All routes."""
-    return JSONResponse(DOCUMENT)
+    return Response(_DOCUMENT, media_type="application/json")
 
 
 async def _other_method(request: Request) -> Response:

@@ -24,9 +24,10 @@ from itertools import repeat
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from anyio import CapacityLimiter, to_thread
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from nacl._sodium import ffi, lib  # type: ignore[import-not-found]  # private: an address has no public name
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select
 from starlette.concurrency import run_in_threadpool
 
 from tacit._util.kernels import kernel_here
@@ -39,7 +40,7 @@ from tacit.service.coordinator.sql import (
     write_reports,
 )
 from tacit.service.coordinator.store import Store
-from tacit.service.coordinator.tables import COUNTED, OPEN, outcomes, questions
+from tacit.service.coordinator.tables import COUNTED, OPEN, invitations, outcomes, questions
 from tacit.service.protocol.handshake import Claim, Signed, UnsignedError
 from tacit.wire.envelopes import KEY, SIGNATURE, open_signed
 
@@ -51,7 +52,7 @@ _TAKERS = 3  # batches in work
 _LARGEST = 512
 _PAUSE = 0.002  # seconds without a request, after which a batch is whole
 _WAITING = 20_000  # requests in memory; more are told to come again
-_NONE = 0  # the number of no question
+_NONE, _NO_TAG = 0, b""  # the number of no question, and its tag
 _WORD = 8  # bytes of the length that libsodium writes
 
 
@@ -101,12 +102,14 @@ class Batches(Generic[Result]):
         self._is_over = False
         try:
             await run_in_threadpool(signers, ())  # compiled before anybody waits for it
-            await asyncio.gather(*(self._take() for _ in range(_TAKERS)))
+            # threads of their own: members do not stand in line behind what strangers look at
+            own = CapacityLimiter(_TAKERS)
+            await asyncio.gather(*(self._take(own) for _ in range(_TAKERS)))
         finally:
             self._is_over = True
             _tell((future for _, _, future in self._waiting), repeat(BusyError()))
 
-    async def _take(self) -> None:
+    async def _take(self, threads: CapacityLimiter) -> None:
         while True:
             await self._some.wait()
             await self._gather()
@@ -119,7 +122,7 @@ class Batches(Generic[Result]):
             claims, bodies, futures = zip(*batch, strict=True)
             outcomes: Iterable[Result | Exception] = repeat(BusyError())  # also if it is cancelled
             try:
-                outcomes = await run_in_threadpool(self._do, claims, bodies)
+                outcomes = await to_thread.run_sync(self._do, claims, bodies, limiter=threads)
             except Exception as problem:  # whatever it was, the next batch must still be worked on
                 log.warning("a batch could not be done: %s", type(problem).__name__)
             finally:
@@ -208,9 +211,10 @@ def _loop() -> _Loop:
 
 
 class Outcome(Enum):
-    """What became of a report."""
+    """What became of a report, or of the word that there will be none."""
 
     COUNTED = "counted"
+    DECLINED = "declined: the owner's policy forbids the question"
     REPEATED = "repeated: the same bytes again"
     CONTRADICTED = "contradicted: other bytes of an owner that has reported"
     STRANGE = "strange: from somebody who was not invited"
@@ -241,10 +245,11 @@ class Intake:
 
     def take(self, connection: Connection, batch: Sequence[Sent]) -> list[Outcome]:
         """`write` as a part of a transaction."""
-        tags = [data[1:7] for _, data in batch]
         found = [Outcome.MALFORMED] * len(batch)
-        if not set(tags) <= self._asked.keys():
+        if not {data[1:7] for _, data in batch} <= self._asked.keys():
             self._read_new(connection)
+        # what fits no question is looked at together: however it is spelled, it costs as much
+        tags = [tag if (tag := data[1:7]) in self._asked else _NO_TAG for _, data in batch]
         numbers = [self._asked[tag].number if tag in self._asked else _NONE for tag in tags]
         for number, tag in sorted(set(zip(numbers, tags, strict=True))):
             items = [at for at, each in enumerate(tags) if each == tag]
@@ -253,6 +258,40 @@ class Intake:
                 found[at] = outcome
         self._count(connection, numbers, found)
         return found
+
+    def decline(self, batch: Sequence[Sent]) -> list[Outcome]:
+        """Take the word of some owners that they do not answer the question with a digest, so that
+        nobody waits for them; outcomes in the order of the batch.
+        """
+        with self._store.transaction() as connection:
+            known = owner_statuses(connection, self._store.id, _NONE, [owner for owner, _ in batch])
+            return [
+                self._decline(connection, owner, digest) if owner in known else Outcome.STRANGE
+                for owner, digest in batch
+            ]
+
+    def _decline(self, connection: Connection, owner: str, digest: bytes) -> Outcome:
+        this = self._store.mine(questions) & (questions.c.digest == digest)
+        put = select(questions.c.number, questions.c.state).where(this)
+        found = connection.execute(put).first()
+        if found is None:
+            return Outcome.MALFORMED
+        number = found.number
+        status = owner_statuses(connection, self._store.id, number, [owner]).get(owner)
+        if status is None or status.owner_id is None:
+            return Outcome.STRANGE
+        if found.state != OPEN:  # and never will be: locks are for the one that is
+            return Outcome.LATE
+        # the lock keeps this apart from reports being written and from closing
+        held = select(questions.c.state).where(this).with_for_update()
+        is_open = connection.execute(held).scalar() == OPEN
+        status = owner_statuses(connection, self._store.id, number, [owner]).get(owner)
+        if status is None or status.report is not None or not is_open:
+            return Outcome.LATE
+        place = self._store.about(invitations, number) & (invitations.c.owner == status.owner_id)
+        connection.execute(delete(invitations).where(place))
+        self._count(connection, [number], [Outcome.DECLINED])
+        return Outcome.DECLINED
 
     def _read_new(self, connection: Connection) -> None:
         """Read questions that have been put since."""

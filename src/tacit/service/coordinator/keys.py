@@ -41,6 +41,7 @@ from tacit.service.coordinator.tables import (
     renewals,
     reports,
     rosters,
+    signed_place,
 )
 from tacit.service.protocol.peer_replay import MOST_RENEWED, ROSTER
 from tacit.service.protocol.succession import (
@@ -156,7 +157,11 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
             mine = table.c.campaign == known.id
             rows = connection.execute(select(table.c.number, table.c.data).where(mine)).all()
             for row in rows:
-                renewed = sign_bytes(verify(row.data, purpose, old), purpose, keys.key)
+                place = signed_place(table, "data", known.id, row.number)
+                data = store.storage.open_signed(row.data, place)
+                renewed = sign_bytes(verify(data, purpose, old), purpose, keys.key)
+                if table is rosters:  # questions are for everybody
+                    renewed = store.storage.seal_signed(renewed, place)
                 one = update(table).where(mine, table.c.number == row.number)
                 connection.execute(one.values(data=renewed))
         current = keys.key.public_key().public_bytes_raw()
@@ -200,6 +205,13 @@ class PeerRenewals:
             connection.execute(insert(renewals).values(**row, data=statement))
             rename(connection, self._store.id, owner, said.new.hex())
             return 200
+
+    def knows(self, owner: str) -> bool:
+        """Whether a key is a peer's, or was."""
+        this = select(renewals.c.old).where(self._mine, renewals.c.old == owner)
+        with self._store.snapshot() as connection:
+            was = connection.execute(this).first() is not None
+        return was or self._store.is_revoked(owner) is False
 
     def first_keys(self, connection: Connection) -> tuple[dict[int, str], set[str]]:
         """The keys that owners came with who go by another now, and all that were replaced."""

@@ -320,6 +320,10 @@ DOCUMENT: Part = {
         "/v1/question": _question(),
         "/v1/report": _report("A report"),
         "/v1/spoken": _report("A peer's report with the question's digest, signed for all others"),
+        "/v1/decline": _report(
+            "The digest (32 bytes) of a question that the owner's policy forbids, which is not "
+            "waited for any more"
+        ),
         "/v1/rosters/{number}": _relay(
             "Who takes part among peers: the first, second, ... signed roster."
         ),

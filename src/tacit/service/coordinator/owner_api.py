@@ -1,5 +1,5 @@
 """What every owner does, and all at the same time: enrol, ask for the question, report (peers:
-signed for all others).
+signed for all others), or say that there will be no report.
 
 These are direct routes of the guard, with ready-made replies. Each request waits for its batch,
 whose signatures are checked in one loop and whose work is one transaction, and is answered after
@@ -23,7 +23,14 @@ from tacit.service.coordinator.intake import Batches, BusyError, Outcome, Sent
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import ENDED, OPEN, acts, campaign, questions
 from tacit.service.protocol.guard import Direct, Limits
-from tacit.service.protocol.handshake import OWNER, SIGNATURE, TIME, Claim, UnsignedError
+from tacit.service.protocol.handshake import (
+    OWNER,
+    SIGNATURE,
+    TIME,
+    Claim,
+    UnsignedError,
+    plain_name,
+)
 from tacit.service.protocol.succession import SAID_COUNT
 from tacit.service.protocol.web import Reply
 
@@ -38,8 +45,10 @@ class Admission(Enum):
 
 ENROL, QUESTION = ("POST", "/v1/enrol"), ("GET", "/v1/question")
 REPORT, SPOKEN = ("POST", "/v1/report"), ("POST", "/v1/spoken")
+DECLINE = ("POST", "/v1/decline")
 STATUS = {
     Outcome.COUNTED: 200,
+    Outcome.DECLINED: 200,
     Outcome.REPEATED: 200,
     Outcome.CONTRADICTED: 409,
     Outcome.STRANGE: 403,
@@ -102,6 +111,7 @@ class OwnerRoutes:
             QUESTION: self.question,
             REPORT: self.report,
             SPOKEN: self.take_spoken,
+            DECLINE: self.decline,
         }
 
     async def run(self) -> None:
@@ -124,6 +134,10 @@ class OwnerRoutes:
     async def take_spoken(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
         claim = self._claim(SPOKEN, headers, body)
         return await _answer(self._writes[SPOKEN], claim, _COUNTED.__getitem__)
+
+    async def decline(self, headers: Mapping[bytes, bytes], body: bytes) -> Reply:
+        claim = self._claim(DECLINE, headers, body)
+        return await _answer(self._writes[DECLINE], claim, _COUNTED.__getitem__)
 
     def _claim(self, route: tuple[str, str], headers: Mapping[bytes, bytes], body: bytes) -> Claim:
         owner, at, signature = [headers.get(name, b"").decode("latin-1") for name in _SIGNED]
@@ -162,9 +176,9 @@ class Newcomer(NamedTuple):
         except ValueError:
             return None
         label, held = [*more, "", ""][:2]
-        good = (
-            1 <= len(token) <= _LONGEST and len(label) <= _LONGEST and (token + label).isprintable()
-        )
+        short = 1 <= len(token) <= _LONGEST and len(label) <= _LONGEST
+        # whoever looks like another would be taken for it
+        good = short and (token + label).isprintable() and label == plain_name(label)
         return cls(owner, token, label, held) if good and _HELD.fullmatch(held) else None
 
 

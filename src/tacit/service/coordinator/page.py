@@ -2,6 +2,7 @@
 the curve of its error against the data user's sample alone. All that is shown is in the status.
 """
 
+import re
 from collections.abc import Sequence
 from math import exp
 from typing import Any, NamedTuple
@@ -12,7 +13,15 @@ from tacit.render.document import Chart, Line
 from tacit.render.drawing import draw
 from tacit.render.pages import environment
 from tacit.service.coordinator.status import ROWS, VARIANCE
-from tacit.service.coordinator.tables import ENDED, ENDING, ENROLLING, OPEN, PAUSED, RUNNING
+from tacit.service.coordinator.tables import (
+    DECLINED,
+    ENDED,
+    ENDING,
+    ENROLLING,
+    OPEN,
+    PAUSED,
+    RUNNING,
+)
 from tacit.service.kinds import words_of
 from tacit.service.kinds.campaign_file import Readers
 from tacit.service.protocol.handshake import is_rehearsal
@@ -124,6 +133,7 @@ def _question(question: dict[str, Any]) -> dict[str, Any]:
     """One row of the table of questions."""
     outcomes, answer = question["outcomes"], question["answer"] or {}
     measured, predicted = answer.get("measured"), answer.get("predicted")
+    declined = outcomes.get(DECLINED, 0)
     return {
         "number": question["number"],
         "round": question["round"],
@@ -131,7 +141,8 @@ def _question(question: dict[str, Any]) -> dict[str, Any]:
         "state": question["state"],
         "invited": question["invited"],
         "counted": question["counted"],
-        "silent": question["invited"] - question["counted"],
+        "declined": declined,
+        "silent": question["invited"] - question["counted"] - declined,
         "late": outcomes.get("late", 0),
         "refused": sum(outcomes.get(kind, 0) for kind in _REFUSED),
         "signal": answer.get("signal"),
@@ -190,7 +201,7 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         unit=status["unit"],
         adjacency=status["adjacency"],
         notion=words.notion,
-        influence=status["influence"],
+        influence=write_out(status["influence"]),
     )
     summed = status["mechanism"] == HOW
     if summed and not void:
@@ -203,6 +214,18 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         "high": high,
         "odds": exp(min(high, 700.0)),
     }
+
+
+_POWER = re.compile(r"\d(?:\.\d+)?e\+0\d")  # of ten
+
+
+def write_out(sentence: str) -> str:
+    """A sentence whose large numbers are written as people do.
+
+    >>> write_out("at most 1.84e+03 / n")
+    'at most 1,840 / n'
+    """
+    return _POWER.sub(lambda found: f"{float(found[0]):,.0f}", sentence)
 
 
 class Measure(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, Table, insert, select
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -24,6 +24,7 @@ from tacit.algorithms.peers import Peer, Roster
 from tacit.learners.query import tag_of
 from tacit.service.coordinator.intake import Intake, Outcome, Sent
 from tacit.service.coordinator.keys import PeerRenewals
+from tacit.service.coordinator.sql import owner_statuses
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -35,6 +36,7 @@ from tacit.service.coordinator.tables import (
     owners,
     questions,
     rosters,
+    signed_place,
     spoken,
 )
 from tacit.service.protocol.handshake import Claim
@@ -57,6 +59,21 @@ log = logging.getLogger(__name__)
 _SIGNATURE = 64  # bytes before what is signed
 
 
+class _Kept:
+    """How what was signed lies in the database of a campaign."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def seal(self, data: bytes, table: Table, number: int, column: str = "data") -> bytes:
+        place = signed_place(table, column, self._store.id, number)
+        return self._store.storage.seal_signed(data, place)
+
+    def open(self, data: bytes, table: Table, number: int, column: str = "data") -> bytes:
+        place = signed_place(table, column, self._store.id, number)
+        return self._store.storage.open_signed(data, place)
+
+
 class Rosters:
     """The rosters and signed reports of one campaign, whose `first` key, where it was replaced, is
     given beside the one in use.
@@ -65,7 +82,7 @@ class Rosters:
     def __init__(
         self, store: Store, terms: RelayTerms, key: Ed25519PrivateKey, first: bytes = b""
     ) -> None:
-        self._store = store
+        self._store, self._kept = store, _Kept(store)
         self._terms = terms
         self._key = key
         self._campaign = first or public_bytes(key.public_key())
@@ -77,8 +94,9 @@ class Rosters:
     def read(self) -> list[Roster]:
         """All rosters, in order."""
         with self._store.snapshot() as connection:
-            mine = select(rosters.c.data).where(self._store.mine(rosters))
-            data = connection.execute(mine.order_by(rosters.c.number)).scalars().all()
+            mine = select(rosters.c.number, rosters.c.data).where(self._store.mine(rosters))
+            rows = connection.execute(mine.order_by(rosters.c.number)).all()
+        data = [self._kept.open(row.data, rosters, row.number) for row in rows]
         return [open_signed(each, Roster, ROSTER, self._key.public_key()) for each in data]
 
     def write_roster(self, now: float) -> bool:
@@ -91,8 +109,9 @@ class Rosters:
             after = self._after(before, self._members(connection))
             if after is None:
                 return False
-            data = sign(after, ROSTER, self._key)
-            row = {"campaign": self._store.id, "number": len(known) + 1, "at": now, "data": data}
+            number = len(known) + 1
+            data = self._kept.seal(sign(after, ROSTER, self._key), rosters, number)
+            row = {"campaign": self._store.id, "number": number, "at": now, "data": data}
             connection.execute(insert(rosters).values(**row))
         return True
 
@@ -165,23 +184,20 @@ class Rosters:
 
     def find_signed(self, number: int) -> bytes:
         """What was signed for a question; empty: nothing."""
+        this = select(spoken.c.data).where(self._store.about(spoken, number))
         with self._store.snapshot() as connection:
-            return (
-                connection.execute(
-                    select(spoken.c.data).where(self._store.about(spoken, number))
-                ).scalar()
-                or b""
-            )
+            found = connection.execute(this).scalar()
+        return b"" if found is None else self._kept.open(found, spoken, number)
 
     # For peers
     # ---------------------------------------------------------------------------------------
 
     def roster(self, number: int) -> bytes | None:
         """The signed roster with this number; None: not yet."""
+        this = select(rosters.c.data).where(self._store.mine(rosters), rosters.c.number == number)
         with self._store.snapshot() as connection:
-            return connection.execute(
-                select(rosters.c.data).where(self._store.mine(rosters), rosters.c.number == number)
-            ).scalar()
+            found = connection.execute(this).scalar()
+        return None if found is None else self._kept.open(found, rosters, number)
 
     def turn(self, number: int) -> bytes | None:
         """The turn of a question that is over, signed; None: not yet."""
@@ -199,7 +215,7 @@ class Rosters:
     def lie(self, number: int) -> bytes | None:
         """The first, second, ... proof that somebody lied; None: there are not so many."""
         every = (
-            select(contradictions.c.first, contradictions.c.second, owners.c.owner, owners.c.id)
+            select(contradictions, owners.c.owner.label("key"), owners.c.id)
             .join(owners, owners.c.id == contradictions.c.owner)
             .where(self._store.mine(contradictions), ~owners.c.owner.startswith(FORGOTTEN))
             .order_by(contradictions.c.question)
@@ -210,7 +226,11 @@ class Rosters:
                 return None
             first, _ = self.renewals.first_keys(connection)
             said = self.renewals.of_owner(connection, found.id)
-        words = bytes.fromhex(first.get(found.id, found.owner)), found.first, found.second
+        one, other = (
+            self._kept.open(data, contradictions, found.question, column)
+            for column, data in (("first", found.first), ("second", found.second))
+        )
+        words = bytes.fromhex(first.get(found.id, found.key)), one, other
         if not said:
             return encode(Contradiction(*words))
         return encode(RenewedContradiction(*words, campaign=self._campaign, renewals=said))
@@ -225,21 +245,25 @@ class Testimony:
     """
 
     def __init__(self, store: Store, intake: Intake) -> None:
-        self._store = store
+        self._store, self._kept = store, _Kept(store)
         self._intake = intake
         self._renewals = PeerRenewals(store)
 
     def write(self, batch: Sequence[Sent]) -> list[Outcome]:
         """Judge and keep what some peers signed; outcomes in the order of the batch."""
         with self._store.transaction() as connection:
-            return [self._take(connection, owner, body) for owner, body in batch]
+            known = owner_statuses(connection, self._store.id, 0, [owner for owner, _ in batch])
+            return [
+                self._take(connection, owner, body) if owner in known else Outcome.STRANGE
+                for owner, body in batch  # and nothing of a stranger's was parsed
+            ]
 
     def _take(self, connection: Connection, owner: str, body: bytes) -> Outcome:
         mine, about = self._store.mine, self._store.about
         live = select(owners.c.id).where(mine(owners), owners.c.owner == owner)
         owner_id = connection.execute(live.where(owners.c.revoked.is_(False))).scalar()
         if owner_id is None:
-            return Outcome.STRANGE  # and nothing of it was parsed
+            return Outcome.STRANGE  # it was left out by what came before in this batch
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
         try:
             said = open_signed(body, Spoken, SPOKEN, key)
@@ -254,11 +278,15 @@ class Testimony:
         number = connection.execute(invited.with_for_update(of=questions)).scalar()
         if number is None:
             return Outcome.STRANGE
-        first = connection.execute(select(spoken.c.data).where(about(spoken, number))).scalar()
+        kept = connection.execute(select(spoken.c.data).where(about(spoken, number))).scalar()
+        first = None if kept is None else self._kept.open(kept, spoken, number)
         row = {"campaign": self._store.id, "question": number}
         if first is not None and first[_SIGNATURE:] != body[_SIGNATURE:]:
-            proof = {**row, "owner": owner_id, "first": first, "second": body}
-            connection.execute(insert(contradictions).values(**proof))
+            both = {
+                column: self._kept.seal(data, contradictions, number, column)
+                for column, data in (("first", first), ("second", body))
+            }
+            connection.execute(insert(contradictions).values(**row, owner=owner_id, **both))
             leave_out(connection, self._store.id, owner)
             log.warning("a peer has signed two reports to question %d: it is left out", number)
             return Outcome.CONTRADICTED
@@ -268,7 +296,8 @@ class Testimony:
             return Outcome.STRANGE  # the key before this one was to speak then
         (outcome,) = self._intake.take(connection, [(owner, said.report)])
         if outcome is Outcome.COUNTED:
-            connection.execute(insert(spoken).values(**row, data=body))
+            sealed = self._kept.seal(body, spoken, number)
+            connection.execute(insert(spoken).values(**row, data=sealed))
         return outcome
 
 

@@ -37,16 +37,17 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.service.coordinator.keys import ADMIT, LOOK, STEER, Administrators
-from tacit.service.coordinator.sql import ALL, Excerpt
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.store import Store, leave_out
 from tacit.service.coordinator.tables import (
+    ALL,
     ENDED,
     ENDING,
     FORGOTTEN,
     PAUSED,
     READER,
     RUNNING,
+    Excerpt,
     acts,
     campaign,
     contradictions,
@@ -96,12 +97,17 @@ class Records:
         self.note(Act(OPERATOR, what, about, "command line", "200"))
 
     def leave(self, owner: str) -> bool:
-        """Have an owner go that says so itself; whether there is one."""
+        """Have an owner go that says so itself; whether there is one. Said again it changes
+        nothing, and of strangers nothing is written.
+        """
+        known = self._store.is_revoked(owner)
+        if known is not False:
+            return known is not None
         with self._store.transaction():
-            done = self._store.revoke(owner)
-            if done:  # from where an owner comes is nobody's business
+            if self._store.is_revoked(owner) is False and self._store.revoke(owner):
+                # from where an owner comes is nobody's business
                 self.note(Act(OWNER, "leave", owner, "", "200"))
-        return done
+        return True
 
     def acts(self, excerpt: Excerpt = ALL) -> list[Act]:
         """Acts, in their order."""
@@ -183,6 +189,7 @@ class Records:
                 rest = {"campaign": self._store.id, "label": "", "held": "", "revoked": False}
                 rows = [{**rest, "owner": name, "token": name} for name in sorted(names)]
                 connection.execute(insert(owners), rows)
+        self._store.scrub()
         return done
 
     def describe_owner(self, owner: str) -> dict[str, Any] | None:
@@ -241,6 +248,7 @@ class Records:
                 stays.append("its reports to closed questions, until the campaign has ended")
             if not is_over and _of(connection, renewals, row.id):
                 stays.append("what it signed of its keys, until then: others check turns with it")
+        self._store.scrub()
         return {"deleted": went, "stays": stays}
 
     def _is(self, owner: str) -> ColumnElement[bool]:

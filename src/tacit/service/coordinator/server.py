@@ -264,6 +264,8 @@ class Service:
         self._said: set[str] = set()
         self._lock = threading.Lock()
         self._listed_at, self._listed = -FRESH, list[dict[str, Any]]()
+        self._list_page: tuple[list[dict[str, Any]] | None, str] = None, ""
+        self._documented: tuple[tuple[str, ...] | None, bytes] = None, b""
         self._kinds: dict[str, str] = {}
         self._gone: set[str] = set()
         self._direct: dict[tuple[str, str], Direct] = {}
@@ -384,10 +386,20 @@ class Service:
         )
 
     async def page(self, request: Request) -> Response:
-        return HTMLResponse(await run_in_threadpool(lambda: list_page(self._listing())))
+        return HTMLResponse(await run_in_threadpool(self._show_list))
+
+    def _show_list(self) -> str:
+        """The page of all campaigns, made once for each look at them."""
+        listed = self._listing()
+        if self._list_page[0] is not listed:
+            self._list_page = listed, list_page(listed)
+        return self._list_page[1]
 
     async def document(self, request: Request) -> Response:
-        return JSONResponse(document_of(list(self.campaigns)))
+        names = tuple(self.campaigns)
+        if names != self._documented[0]:
+            self._documented = names, bytes(JSONResponse(document_of(names)).body)
+        return Response(self._documented[1], media_type="application/json")
 
     async def listing(self, request: Request) -> Response:
         return JSONResponse({"campaigns": await run_in_threadpool(self._listing)})

@@ -15,15 +15,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
-    Select,
     Table,
     TextClause,
     create_engine,
@@ -38,13 +36,24 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.pool import QueuePool
 
 from tacit._util.stopping import make_private, use_journal
-from tacit.service.coordinator.tables import StoreError, campaign, owners, reports, storage, tokens
+from tacit.service.coordinator.tables import (
+    SIGNED,
+    Outline,
+    StoreError,
+    campaign,
+    owners,
+    reports,
+    signed_place,
+    storage,
+    tokens,
+)
 from tacit.wire.envelopes import Vault, check_storage
 
 
 class Storage:
     """How what deserves it lies in a database: as it is, or encrypted with a `vault`. Those are the
-    names that owners typed, reports (sealed halves among them), and the hashes of tokens.
+    names that owners typed, and rosters of them, reports (sealed halves among them) and what peers
+    signed, and the hashes of tokens.
     """
 
     def __init__(self, vault: Vault | None = None) -> None:
@@ -75,6 +84,14 @@ class Storage:
             return data
         return self._require_open(self.vault.open(data, f"report {question} {owner_id}"))
 
+    def seal_signed(self, data: bytes, place: str) -> bytes:
+        return data if self.vault is None else self.vault.seal(data, place)
+
+    def open_signed(self, data: bytes, place: str) -> bytes:
+        """What is verified wherever it is read; releases of before wrote it in the clear."""
+        found = None if self.vault is None else self.vault.open(data, place)
+        return data if found is None else found
+
     def _require_open(self, found: bytes | None) -> bytes:
         if found is None:
             raise StoreError("something in the database is not what was encrypted there")
@@ -88,7 +105,11 @@ class Storage:
 
     def settle(self, connection: Connection) -> None:
         """Encrypt what was written in the clear, if there is a key for the first time."""
-        if self.check(connection) or self.vault is None:
+        was_encrypted = self.check(connection)
+        if self.vault is None:
+            return
+        self._settle_signed(connection)
+        if was_encrypted:
             return
         known = select(owners.c.id, owners.c.label, owners.c.token)
         for place, name, token in connection.execute(known).all():
@@ -103,6 +124,16 @@ class Storage:
             data = self.seal_report(row.data, row.question, row.owner)
             connection.execute(update(reports).where(*places).values(data=data))
         connection.execute(insert(storage).values(one=1, mark=self.vault.mark))
+
+    def _settle_signed(self, connection: Connection) -> None:
+        """What releases of before left in the clear."""
+        for table, number, column in SIGNED:
+            whose, at, content = table.c.campaign, table.c[number], table.c[column]
+            for row in connection.execute(select(whose, at, content)).all():
+                place = signed_place(table, column, *row[:2])
+                if self.open_signed(row[2], place) == row[2]:
+                    this = update(table).where(whose == row[0], at == row[1])
+                    connection.execute(this.values({column: self.seal_signed(row[2], place)}))
 
 
 # nobody waits for ever: for a table that somebody has locked, or a machine that went without a
@@ -219,6 +250,15 @@ class Database:
                 if self._is_closed and not self._uses:  # a thread that was late
                     self._engine.dispose()
 
+    def scrub(self) -> None:
+        """Have nothing on disk that was deleted or written over, in SQLite's journal either;
+        PostgreSQL does so when it cleans up. Inside a transaction it is for whoever began that.
+        """
+        inside = getattr(self._outer, "connection", None) is not None
+        if self._engine.dialect.name == "sqlite" and not inside:
+            with self._use(), self._turn, closing(self._engine.raw_connection()) as kept:
+                kept.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Let threads end what they are writing, and give connections back: the engine forgets
         those that are still in use, and nobody would close them.
@@ -246,22 +286,13 @@ class Database:
         with self.snapshot() as connection:
             return {row.id: row.slug for row in connection.execute(every)}
 
-    def outlines(self) -> dict[str, "Outline"]:
+    def outlines(self) -> dict[str, Outline]:
         """How its campaigns stand, by slug, in the order they came; nothing large is read."""
         columns = campaign.c.name, campaign.c.key, campaign.c.state, campaign.c.archive.is_not(None)
         with self.snapshot() as connection:
             every = select(campaign.c.slug, *columns).order_by(campaign.c.id)
             rows = connection.execute(every).all()
         return {slug: Outline(*about) for slug, *about in rows}
-
-
-class Outline(NamedTuple):
-    """What the list of campaigns says of one."""
-
-    name: str
-    key: bytes
-    state: str
-    archived: bool
 
 
 def _among(statement: str, locked: str = "") -> dict[str, TextClause]:
@@ -468,30 +499,3 @@ def invite(connection: Connection, campaign: int, question: int, owner_ids: Sequ
 def _list(kind: str, values: Sequence[int] | Sequence[str]) -> str:
     """Numbers, or words without commas, in one text."""
     return ",".join(map(str, values)) if kind == "postgresql" else json.dumps(list(values))
-
-
-@dataclass(frozen=True)
-class Excerpt:
-    """Which lines of a list, by their numbers: those after one, or before one; at most `limit`, of
-    which the last where it is not said after which.
-    """
-
-    limit: int | None = None
-    after: int | None = None
-    before: int | None = None
-
-    def of(
-        self, connection: Connection, lines: Select[Any], number: ColumnElement[int]
-    ) -> list[Any]:
-        """These rows, in their order."""
-        if self.after is not None:
-            lines = lines.where(number > self.after)
-        if self.before is not None:
-            lines = lines.where(number < self.before)
-        are_last = self.limit is not None and self.after is None
-        ordered = lines.order_by(number.desc() if are_last else number).limit(self.limit)
-        rows = list(connection.execute(ordered).all())
-        return rows[::-1] if are_last else rows
-
-
-ALL = Excerpt()

@@ -14,7 +14,7 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import isfinite
 from typing import Any
@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import Select, Table, func, select
+from starlette.concurrency import run_in_threadpool
 
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
@@ -31,6 +32,7 @@ from tacit.learners.learner import ShareQuery
 from tacit.learners.query import PURPOSE, Answer, Invitation
 from tacit.service.coordinator.store import BEGIN, END, Store
 from tacit.service.coordinator.tables import (
+    DECLINED,
     Question,
     Standing,
     contradictions,
@@ -67,6 +69,10 @@ class View:
             if time.monotonic() - self._read >= FRESH:
                 self._status, self._read = self._figures(), time.monotonic()
             return self._status
+
+    def latest(self) -> dict[str, Any] | None:
+        """The figures, if they need not be read now."""
+        return self._status if time.monotonic() - self._read < FRESH else None
 
     def forget(self) -> None:
         """Read anew next time: something was changed on purpose."""
@@ -153,13 +159,38 @@ class View:
             self._asked[question.number] = {"number": question.number, **asked}
         return self._asked[question.number] | {
             "state": question.state,
-            "invited": invited,
+            "invited": invited + outcomes.get(DECLINED, 0),
             "counted": heard,
             "outcomes": outcomes,
             "opened": began + question.opened,
             "deadline": began + question.deadline,
             "answer": progress.answers.get(str(question.number)),
         }
+
+
+class SharedSight:
+    """What is made of the figures of a view for everybody to see, once for each look at them: many
+    viewers cost as much as one.
+    """
+
+    def __init__(self, view: View, make: Callable[[dict[str, Any]], bytes]) -> None:
+        self._view, self._make = view, make
+        self._lock = threading.Lock()
+        self._made: tuple[dict[str, Any] | None, bytes] = None, b""
+
+    async def read(self) -> bytes:
+        """What there is, in a thread only where it has to be made."""
+        of, made = self._made
+        if of is not None and of is self._view.latest():
+            return made
+        return await run_in_threadpool(self._read)
+
+    def _read(self) -> bytes:
+        status = self._view.status()
+        with self._lock:
+            if self._made[0] is not status:
+                self._made = status, self._make(status)
+            return self._made[1]
 
 
 def gauges(status: Mapping[str, Any]) -> dict[tuple[str, str, str], dict[str, float]]:

@@ -15,10 +15,8 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
-from hashlib import sha256
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -33,7 +31,6 @@ from sqlalchemy import (
     update,
 )
 
-from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import sql, tables
 from tacit.service.coordinator.sql import Database
 from tacit.service.coordinator.tables import (
@@ -59,11 +56,10 @@ from tacit.service.coordinator.tables import (
     spoken,
     tokens,
 )
-from tacit.wire import WireError
-from tacit.wire.envelopes import verify
+from tacit.service.protocol.succession import MOST
 
 COORDINATOR = "coordinator"  # who is said to begin and end a campaign
-BEGIN, END = "begin", "end"
+BEGIN, END, REKEY = "begin", "end", "rekey"
 ROOT = "/campaigns/"  # what addresses of campaigns begin with that share one
 
 
@@ -73,6 +69,7 @@ def prepare(database: Database) -> None:
         _lock(connection)
         tables.upgrade(connection)
         database.storage.settle(connection)
+    database.scrub()
 
 
 def _lock(connection: Connection) -> None:
@@ -132,6 +129,10 @@ class Store:
         """How the database fares, for operators."""
         return self._database.figures()
 
+    def scrub(self) -> None:
+        """Have nothing on disk that was deleted or written over."""
+        self._database.scrub()
+
     def close(self) -> None:
         self._database.close()
 
@@ -155,10 +156,11 @@ class Store:
                 self._id = connection.execute(added).scalar_one()
                 return
             self._check(known, name, terms, key)
-            proven = known.key or _verify_key(connection, known.id, key)
+            proven = known.key or tables.verify_key(connection, known.id, key)
             values = {"key": proven, "slug": self.slug or known.slug}
             connection.execute(update(campaign).where(campaign.c.id == known.id).values(**values))
             self._id = known.id
+        self.scrub()
 
     def _is_taken(self, name: str) -> ColumnElement[bool]:
         """Campaigns that a new one of this name cannot be beside; one of before databases belonged
@@ -292,7 +294,7 @@ class Store:
 
     def hide(self, token: str) -> str:
         """What is kept of a token."""
-        return self.storage.hide_token(token_hash(token))
+        return self.storage.hide_token(tables.token_hash(token))
 
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on, with its reports to questions that are still open."""
@@ -301,14 +303,23 @@ class Store:
 
     def rekey(self, owner: str, new: str) -> bool:
         """Have an owner go by another key, with all that it was asked and said; whether it goes by
-        that one now, also when it was done before. A key that was revoked is nobody's any more.
+        that one now, also when it was done before. A key that was revoked is nobody's any more; an
+        owner has as many as a campaign has, so that it does not fill the log.
         """
+        if self.is_revoked(owner) is None and self.is_revoked(new) is None:
+            return False  # of strangers, before anything is locked
         with self.transaction() as connection:
             mine = self.mine(owners) & owners.c.owner.in_((owner, new))
             known = connection.execute(select(owners.c.owner, owners.c.revoked).where(mine)).all()
-            if {each.owner for each in known} == {owner} and not known[0].revoked:
+            if len(known) != 1 or known[0].revoked:
+                return False
+            if known[0].owner == owner != new:
+                before = self.mine(acts) & (acts.c.about == owner) & (acts.c.what == REKEY)
+                times = select(func.count()).select_from(acts).where(before)
+                if not connection.execute(times).scalar_one() < MOST:
+                    return False
                 rename(connection, self.id, owner, new)
-            return len(known) == 1 and not known[0].revoked
+            return True
 
     def is_member(self, owner: str) -> bool:
         """Whether it has enrolled and was not revoked, or may still read an archive."""
@@ -316,6 +327,13 @@ class Store:
             names = owner, tables.reader_name(self.id, owner)
             live = select(owners.c.id).where(owners.c.owner.in_(names), self._is_present())
             return connection.execute(live).first() is not None
+
+    def is_revoked(self, owner: str) -> bool | None:
+        """Whether an owner was revoked, or left; None: there is none."""
+        with self.snapshot() as connection:
+            this = self.mine(owners) & (owners.c.owner == owner)
+            found = connection.execute(select(owners.c.revoked).where(this)).scalar()
+            return None if found is None else bool(found)
 
     def owner_counts(self) -> dict[str, int]:
         """How many owners have come, how many of them were never asked, how many are revoked."""
@@ -443,28 +461,13 @@ class Store:
         return found
 
 
-def _verify_key(connection: Connection, number: int, key: bytes) -> bytes:
-    """The key, if the questions that a campaign has put are signed with it."""
-    put = select(questions.c.data).where(questions.c.campaign == number)
-    first = connection.execute(put.order_by(questions.c.number)).scalar()
-    try:
-        if first is not None:
-            verify(first, PURPOSE, Ed25519PublicKey.from_public_bytes(key))
-    except WireError as problem:
-        raise StoreError(
-            f"the questions in the database are not signed by {key.hex()}: give the --state that "
-            "the campaign was begun with"
-        ) from problem
-    return key
-
-
 def rename(connection: Connection, number: int, owner: str, new: str) -> None:
     """Have an owner of a campaign go by another key, in what was done, too; and note that."""
     mine = update(owners).where(owners.c.campaign == number, owners.c.owner == owner)
     connection.execute(mine.values(owner=new))
     named = update(acts).where(acts.c.campaign == number, acts.c.about == owner)
     connection.execute(named.values(about=new))
-    row = {"campaign": number, "at": time.time(), "who": "owner", "what": "rekey", "about": new}
+    row = {"campaign": number, "at": time.time(), "who": "owner", "what": REKEY, "about": new}
     connection.execute(insert(acts).values(**row, source="", outcome="200"))
 
 
@@ -491,10 +494,3 @@ def leave_out(connection: Connection, number: int, owner: str) -> bool:
     signed = (spoken.c.campaign == number) & spoken.c.question.in_(heard)
     connection.execute(delete(spoken).where(signed))
     return True
-
-
-def token_hash(token: str) -> str:
-    """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned
-    back.
-    """
-    return sha256(f"tacit token {token}".encode()).hexdigest()

@@ -16,17 +16,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    ColumnElement,
     Connection,
     Float,
     ForeignKey,
@@ -35,18 +37,24 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    Select,
     Table,
     Text,
     UniqueConstraint,
     inspect,
+    select,
     text,
 )
+
+from tacit.learners.query import PURPOSE
+from tacit.wire import WireError
+from tacit.wire.envelopes import verify
 
 log = logging.getLogger(__name__)
 ENROLLING, RUNNING, PAUSED, ENDED = "enrolling", "running", "paused", "ended"
 ENDING = "ending"  # an administrator has ended it: its model is still to be published
 OPEN, ADDING, CLOSED, VOID = "open", "adding", "closed", "void"
-COUNTED = "counted"
+COUNTED, DECLINED = "counted", "declined"
 FORGOTTEN = "forgotten"  # what a key begins with that was deleted
 READER = "reader"  # and one of which a hash is left, after the campaign was archived
 
@@ -56,6 +64,13 @@ def reader_name(campaign: int, owner: str) -> str:
     those who took part.
     """
     return f"{READER} {sha256(f'tacit reader {campaign} {owner}'.encode()).hexdigest()}"
+
+
+def token_hash(token: str) -> str:
+    """What is kept of a token. Tokens are long and random, so a plain hash cannot be turned
+    back.
+    """
+    return sha256(f"tacit token {token}".encode()).hexdigest()
 
 
 class StoreError(RuntimeError):
@@ -90,6 +105,15 @@ class Standing:
     model: bytes | None
     progress: str
     archive: str | None = None
+
+
+class Outline(NamedTuple):
+    """What the list of campaigns says of one."""
+
+    name: str
+    key: bytes
+    state: str
+    archived: bool
 
 
 metadata = MetaData()
@@ -200,8 +224,8 @@ invitations = Table(
     _of_question(),
 )
 
-# without foreign keys: a report is written where its invitation was read, and those are never
-# deleted while the campaign goes on
+# without foreign keys: a report is written where its invitation was read, and of an open question
+# those are deleted under a lock that keeps reports out
 reports = Table(
     "reports",
     metadata,
@@ -284,6 +308,20 @@ acts = Table(
     Column("outcome", Text, nullable=False),
 )
 
+# where something lies that was signed: table, what its rows are numbered by, column
+SIGNED = (
+    (rosters, "number", "data"),
+    (spoken, "question", "data"),
+    (contradictions, "question", "first"),
+    (contradictions, "question", "second"),
+)
+
+
+def signed_place(table: Table, column: str, campaign_id: int, number: int) -> str:
+    """Where something signed lies: it opens nowhere else."""
+    return f"{table.name} {column} {campaign_id} {number}"
+
+
 # what is about those who took part, in an order in which it can be deleted
 OF_OWNERS = (
     contradictions,
@@ -297,6 +335,21 @@ OF_OWNERS = (
     tokens,
     owners,
 )
+
+
+def verify_key(connection: Connection, number: int, key: bytes) -> bytes:
+    """The key, if the questions that a campaign has put are signed with it."""
+    put = select(questions.c.data).where(questions.c.campaign == number)
+    first = connection.execute(put.order_by(questions.c.number)).scalar()
+    try:
+        if first is not None:
+            verify(first, PURPOSE, Ed25519PublicKey.from_public_bytes(key))
+    except WireError as problem:
+        raise StoreError(
+            f"the questions in the database are not signed by {key.hex()}: give the --state that "
+            "the campaign was begun with"
+        ) from problem
+    return key
 
 
 BEFORE = "base"  # the tables of before there were versions
@@ -358,3 +411,30 @@ def _run(
         environment.run_migrations()
     if version(connection) != before:
         log.info("tables of version %s are of version %s now", before, version(connection))
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Which lines of a list, by their numbers: those after one, or before one; at most `limit`, of
+    which the last where it is not said after which.
+    """
+
+    limit: int | None = None
+    after: int | None = None
+    before: int | None = None
+
+    def of(
+        self, connection: Connection, lines: Select[Any], number: ColumnElement[int]
+    ) -> list[Any]:
+        """These rows, in their order."""
+        if self.after is not None:
+            lines = lines.where(number > self.after)
+        if self.before is not None:
+            lines = lines.where(number < self.before)
+        are_last = self.limit is not None and self.after is None
+        ordered = lines.order_by(number.desc() if are_last else number).limit(self.limit)
+        rows = list(connection.execute(ordered).all())
+        return rows[::-1] if are_last else rows
+
+
+ALL = Excerpt()

@@ -36,6 +36,7 @@ from tacit.service.protocol.handshake import (
     REHEARSAL,
     TEMPLATE,
     is_rehearsal,
+    plain_name,
     read_greeting,
     rehearse_only_here,
 )
@@ -207,14 +208,15 @@ class Joining:
             return {name: f"{self.rehearsal.first + i:09d}" for i, name in enumerate(names)}
         if not terms.has_names:
             return dict.fromkeys(names, "")
-        if not self.name:
+        if not self.name or not plain_name(self.name):
             raise ValueError(
                 f"name must be given: a {terms.words.one} goes by the name that you type with "
                 "--name, for all to see"
             )
+        told = plain_name(self.name)
         if len(names) == 1:
-            return {names[0]: self.name}
-        return {name: f"{self.name} {i}" for i, name in enumerate(sorted(names), 1)}
+            return {names[0]: told}
+        return {name: f"{told} {i}" for i, name in enumerate(sorted(names), 1)}
 
     def read_text(self) -> None:
         """Read the whole file as text and keep nothing: what takes longest of reading its rows."""
@@ -258,7 +260,7 @@ class Joining:
         if not terms.has_names or self.rehearsal is not None:
             return {}
         attributes = {} if terms.relay is None else {"attributes": self._attributes(terms)}
-        return {"name": self.name, **attributes}
+        return {"name": None if self.name is None else plain_name(self.name), **attributes}
 
     def _attributes(self, terms: CampaignTerms) -> list[str]:
         """The columns to take part with: those that were typed, else all of the campaign."""

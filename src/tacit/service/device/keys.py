@@ -31,6 +31,7 @@ from tacit.service.protocol.handshake import read_greeting
 from tacit.service.protocol.succession import (
     CAMPAIGN,
     HELPER,
+    MOST,
     SAID_COUNT,
     Renewal,
     Successions,
@@ -224,7 +225,8 @@ def _check(status: int) -> None:
         raise ValueError("the campaign is over: its keys are of no more use")
     if status != _DONE:
         raise ValueError(
-            "the coordinator does not know the key that is to be replaced: has it left?"
+            "the coordinator does not know the key that is to be replaced (has it left?), or it "
+            f"was replaced {MOST} times, as often as keys may be"
         )
 
 

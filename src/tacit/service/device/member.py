@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from tacit._util.stopping import read_or_create
 from tacit.algorithms.peers import Released
 from tacit.data.cohort import Cohort
-from tacit.learners.query import PURPOSE, Invitation
+from tacit.learners.query import Invitation
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import LedgerError
 from tacit.owner.worker import run_apart
@@ -35,7 +35,8 @@ from tacit.service.protocol.peer_replay import (
     RelayTerms,
     Spoken,
 )
-from tacit.wire.envelopes import open_signed, public_bytes, sign
+from tacit.wire import decode
+from tacit.wire.envelopes import SIGNATURE, public_bytes, sign
 
 log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none
@@ -65,6 +66,7 @@ class Member:
     label: str = ""  # what it is called at the coordinator: typed by its owner, where at all
     held: tuple[int, ...] = ()  # numbers of the attributes that it has, where it matters
     follow: "Follower | None" = None  # who goes by the campaign's keys
+    declined: set[bytes] = field(default_factory=set)  # digests of questions
 
     @property
     def name(self) -> str:
@@ -120,7 +122,7 @@ class Member:
                 )
             else:
                 await self._idle()
-            await self.link.news.wait(_pause(response, self.link.coin()))
+            await self.link.news.wait(_pause(response, self.link))
 
     async def finish(self) -> None:
         """What is left to do when nothing is sent any more, and connections are closed."""
@@ -134,12 +136,23 @@ class Member:
         except RefusedError as refused:
             log.info("refused: %s", refused.reason.name)
             self.link.became[refused.reason.value] += 1
+            if refused.reason is Reason.FORBIDDEN:
+                await self._decline(question)
             return refused.reason
         status = await self._post(question, report)
         self.link.became[COUNTED if status == 200 else NOT_COUNTED] += 1
         if status != 200:
             log.warning("the report was not counted: status %d", status)
         return None
+
+    async def _decline(self, question: bytes) -> None:
+        """Say once that the policy forbids a question, which the gate has verified: nobody waits
+        for an answer then. What was spent elsewhere is not told so, and shows in nothing.
+        """
+        digest = decode(question[SIGNATURE:], Invitation).digest
+        if digest not in self.declined:
+            self.declined.add(digest)
+            await self.link.call("POST", "/v1/decline", self.key, digest)
 
     async def _post(self, question: bytes, report: bytes) -> int:
         """Send a report until it is safe; the status of the answer."""
@@ -153,13 +166,13 @@ def _or_name(label: str) -> str:
     return f", or another goes by the name {label!r}" if label else ""
 
 
-def _pause(response: httpx.Response, coin: float) -> float:
+def _pause(response: httpx.Response, link: Link) -> float:
     """On average as long as the coordinator asks us to wait; owners that came together should
     not come so again.
     """
     value = response.headers.get("retry-after", "")
     told = float(value) if value.isascii() and value.isdigit() else _POLL
-    return min(told, _LONGEST) * (0.25 + 1.5 * coin)
+    return min(max(told, link.shortest), _LONGEST) * (0.25 + 1.5 * link.coin())
 
 
 Answered = asyncio.Future[bytes]
@@ -321,7 +334,8 @@ class PeerMember(Member):
         return await super()._answer(question)
 
     async def _post(self, question: bytes, report: bytes) -> int:
-        digest = open_signed(question, Invitation, PURPOSE, self.relayed.following.key).digest
+        # it was admitted; the campaign's key may have been replaced while the gate was at work
+        digest = decode(question[SIGNATURE:], Invitation).digest
         body = sign(Spoken(digest, report), SPOKEN, self.key)
         return (await self.link.call("POST", "/v1/spoken", self.key, body)).status_code
 

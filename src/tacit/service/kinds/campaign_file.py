@@ -21,7 +21,7 @@ from tacit.estimators.group_planning import GroupPlan
 from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space
 from tacit.service.kinds.kind import CampaignTerms
-from tacit.service.protocol.handshake import check_url, trust
+from tacit.service.protocol.handshake import check_url, no_cookies, trust
 from tacit.sums import HOW, NOBODY
 from tacit.sums.halves import no_rehearsal
 from tacit.sums.vector_terms import MINIMUM, VectorTerms
@@ -232,7 +232,8 @@ class HelpedSpec(CampaignSpec):
     def helper_client(self) -> httpx.Client:
         """A connection to the helper; checking many halves takes it a while."""
         address = check_url("helper", str(self.helper))
-        return httpx.Client(base_url=address, verify=trust(self.helper_ca), timeout=300.0)
+        trusted = trust(self.helper_ca)
+        return httpx.Client(base_url=address, verify=trusted, timeout=300.0, cookies=no_cookies())
 
 
 Spec = TypeVar("Spec", bound=CampaignSpec)

@@ -14,7 +14,7 @@ from tacit.algorithms.combination import MAPS, Combination, Outlook, look_ahead
 from tacit.algorithms.gradient_trees import LARGEST_LEAF, Growth, full_tree, grow
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
-from tacit.algorithms.refinement import LEAST_GAIN, Refined, refine
+from tacit.algorithms.refinement import Refined, refine
 from tacit.data.cohort import Public
 from tacit.estimators.guarantee import (
     Guarantee,
@@ -370,7 +370,7 @@ class ClassifierSpec(HelpedSpec):
         )
         crowd = Population(owners, float(np.median(self.epsilon)), rows, self.trust, self.delta)
         look = look_ahead(sample.public, fit_public(sample.public), crowd, maps)
-        if look.gain < LEAST_GAIN:
+        if look.why_not:
             raise ValueError(str(Plan.of(look)))
         rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
         asking = refine(

@@ -13,7 +13,7 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.combination import MAPS, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, Refined, refine
+from tacit.algorithms.refinement import Refined, refine
 from tacit.algorithms.site_weights import COMBINE
 from tacit.algorithms.sites import (
     SiteEnsembleModel,
@@ -378,7 +378,7 @@ class SiteSpec(HelpedSpec):
             site_minimum=self.minimum,
         )
         look = look_ahead(sample.public, fit_public(sample.public), crowd, MAPS)
-        if look.gain < LEAST_GAIN:
+        if look.why_not:
             raise ValueError(str(Plan.of(look)))
         rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
         asking = refine(sample.public, crowd, "auto", epsilon, rounds=rounds, outlook=look)

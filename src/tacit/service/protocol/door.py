@@ -1,7 +1,8 @@
 """Connections, before there is a request: how many, from whom, for how long.
 
 Whoever connects is a stranger. A connection by which a member's signed request came is proven, and
-is never asked to make room, but for another of the same member, which has so many at most. Of
+is never asked to make room, but for another of the same member, which has so many at most; it is so
+until something that comes by it is refused. Of
 strangers' connections an address has so many, and so many new ones a second; when there are more,
 the oldest go. Handshakes, which cost most, are begun so many a second: one from where members have
 come before, one from elsewhere, each in turn by address; and some more that are for members' places
@@ -95,6 +96,14 @@ class Visitor:
             self._door.trust(self)
             self._door.know(self.address)
             self._door.count(self)
+
+    def doubt(self) -> None:
+        """Something that came by this connection was refused: until a member signs again it is like
+        any other. Who was revoked keeps nothing of what members have.
+        """
+        if self.is_proven:
+            self._door.doubt(self)
+            self.is_proven, self.member = False, b""
 
     def retire(self) -> None:
         """The connection is closed: what it held is free now, before garbage is looked for."""
@@ -292,9 +301,21 @@ class Door:
             self._push_out(mine)
         self._of_member.setdefault(visitor.member, mine)[visitor] = None
 
+    def doubt(self, visitor: Visitor) -> None:
+        """One stranger more; of too many the oldest go."""
+        self._uncount(visitor)
+        if visitor in self._visitors and not visitor.is_proxy:
+            self._make_room(visitor.address)
+            self._strangers[visitor] = None
+            self._of_address.setdefault(visitor.address, OrderedDict())[visitor] = None
+
     def forget(self, visitor: Visitor) -> None:
         self.trust(visitor)
         self._visitors.discard(visitor)
+        self._uncount(visitor)
+
+    def _uncount(self, visitor: Visitor) -> None:
+        """One less of a member."""
         mine = self._of_member.get(visitor.member, OrderedDict())
         mine.pop(visitor, None)
         if not mine:
@@ -368,14 +389,18 @@ class Door:
         if not visitor.is_proxy:
             if not self._newcomers.take(visitor.address):
                 return False
-            mine = self._of_address.get(visitor.address, OrderedDict())
-            if len(mine) >= self._limits.per_address:
-                self._push_out(mine)
-            if len(self._strangers) >= self._limits.strangers:
-                self._push_out(self._strangers)
+            self._make_room(visitor.address)
         if len(self._visitors) >= self._limits.most:
             return self._push_out(self._strangers)
         return True
+
+    def _make_room(self, address: str) -> None:
+        """For one more stranger from there."""
+        mine = self._of_address.get(address, OrderedDict())
+        if len(mine) >= self._limits.per_address:
+            self._push_out(mine)
+        if len(self._strangers) >= self._limits.strangers:
+            self._push_out(self._strangers)
 
     def _push_out(self, strangers: OrderedDict[Visitor, None]) -> bool:
         """Close the oldest of some; whether there was one."""

@@ -70,7 +70,8 @@ class Guard:
     """The outermost layer of the service.
 
     `direct` has what is answered without `app`, by method and path: routes whose requests are
-    signed by members, but for `open_to_all`; both may change while it serves. `sizes` says how many
+    signed by members, but for `open_to_all`; both may change while it serves. Routes of `app` that
+    members sign are `signed`. `sizes` says how many
     bytes the body of a route may have, by its path and the headers of a request; None: what the
     limits say. `observe` is told the route, status, seconds and name of every request.
     """
@@ -82,6 +83,7 @@ class Guard:
         direct: Mapping[tuple[str, str], Direct] | None = None,
         *,
         open_to_all: Collection[tuple[str, str]] = (),
+        signed: Collection[tuple[str, str]] = (),
         sizes: Sizes = lambda path, headers: None,
         observe: Observe = lambda route, status, seconds, request: None,
     ) -> None:
@@ -89,6 +91,7 @@ class Guard:
         self._limits = limits
         self._direct = direct or {}
         self._open_to_all = open_to_all
+        self._signed = signed
         self._sizes = sizes
         self._observe = observe
         mine = secrets.token_hex(4)  # of this process
@@ -128,11 +131,10 @@ class Guard:
     def _is_signed(self, scope: Scope) -> bool:
         """Whether a request is of those that members sign, and says that it is signed."""
         route = scope["method"], scope["path"]
-        return (
-            route in self._direct
-            and route not in self._open_to_all
-            and any(name == _SIGNATURE for name, _ in scope["headers"])
+        of_members = route in self._signed or (
+            route in self._direct and route not in self._open_to_all
         )
+        return of_members and any(name == _SIGNATURE for name, _ in scope["headers"])
 
     async def _answer(
         self, scope: Scope, receive: Receive, out: "_Outgoing", put_off: bool
@@ -192,6 +194,9 @@ class Guard:
         about = {"status": status, "route": _route(scope), "request": name}
         log.info("refused", extra=about)
         self._refusals.charge(address)
+        visitor = scope.get(VISITOR)
+        if visitor is not None:
+            visitor.doubt()
 
 
 class _Outgoing:
@@ -259,8 +264,9 @@ def prove(scope: Scope, member: bytes = b"") -> None:
 
 
 def _is_proven(scope: Scope) -> bool:
+    """Whether a request comes by a connection of a member's; a proxy's is everybody's."""
     visitor = scope.get(VISITOR)
-    return visitor is not None and visitor.is_proven
+    return visitor is not None and visitor.is_proven and not visitor.is_proxy
 
 
 class _GoneError(Exception):

@@ -22,14 +22,17 @@ compressed answer of a few bytes may mean gigabytes. We ask for plain ones, refu
 reading a plain one where it is longer than any honest answer.
 """
 
+import asyncio
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 from urllib.parse import urlsplit
 
 import httpx
@@ -135,7 +138,27 @@ def rehearse_only_here(host: str | None) -> None:
 
 
 OWNER, TIME, SIGNATURE = "x-tacit-owner", "x-tacit-time", "x-tacit-signature"
+BOND = "x-tacit-bond"  # shows a helper that the batch of a request is the campaign's that signs
 LIFETIME = 300  # seconds either way
+
+
+_BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+_SELECTORS = range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0)  # of variants, which nobody sees
+
+
+def plain_name(name: str) -> str:
+    """A name as it is shown: one writing of each letter, one space between words, nothing that
+    nobody sees. Two that look the same by these are one.
+
+    >>> plain_name(" St\u3164  \uff2dary\ufe0f ")
+    'St Mary'
+    """
+    seen = "".join(each for each in normalize("NFKC", name) if not _is_blank(each))
+    return " ".join(normalize("NFC", seen).split())
+
+
+def _is_blank(character: str) -> bool:
+    return character in _BLANK or any(ord(character) in each for each in _SELECTORS)
 
 
 class UnsignedError(Exception):
@@ -219,7 +242,8 @@ class Claim(NamedTuple):
         """What is claimed; signed by nobody if it is too old, too new or cannot be read."""
         try:
             time = int(self.time)
-            if now - LIFETIME <= time <= now + LIFETIME:
+            # a key has one spelling: whoever counts by it counts all of its owner's
+            if len(self.owner) == 2 * KEY and now - LIFETIME <= time <= now + LIFETIME:
                 asked = Request(self.campaign, self.method, self.path, time, self.body)
                 preimage = asked.preimage
                 return Signed(bytes.fromhex(self.owner), bytes.fromhex(self.signature), preimage)
@@ -258,7 +282,15 @@ class TheirClock:
 
 
 MOST = LARGEST + (1 << 12)  # bytes of an answer: a message with its signature and key
+LONGEST = 600.0  # seconds for all of an answer: who sends a byte a minute is not waited for
 _PLAIN = {"accept-encoding": "identity"}
+
+
+def no_cookies() -> CookieJar:
+    """What a client keeps of cookies: none. They would be told with every request, and whoever set
+    them would know owners of one machine by them.
+    """
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
 class UnwantedBodyError(httpx.TransportError):
@@ -269,19 +301,24 @@ async def fetch(
     client: httpx.AsyncClient, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> httpx.Response:
     """One request, and its answer read to the end."""
-    wanted = {**headers, **_PLAIN}
-    async with client.stream(method, path, content=body or None, headers=wanted) as response:
-        _only_plain(response)
-        read = bytearray()
-        async for piece in response.aiter_bytes():
-            _add(read, piece)
+    wanted, read = {**headers, **_PLAIN}, bytearray()
+    try:
+        async with (
+            asyncio.timeout(LONGEST),
+            client.stream(method, path, content=body or None, headers=wanted) as response,
+        ):
+            _only_plain(response)
+            async for piece in response.aiter_bytes():
+                _add(read, piece)
+    except TimeoutError:
+        raise httpx.ReadTimeout(f"the answer was not whole after {LONGEST:g} s") from None
     return _whole(response, read)
 
 
 def fetch_blocking(
     client: httpx.Client, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> httpx.Response:
-    """`fetch` without a loop."""
+    """`fetch` without a loop, and without an end where the other side goes on for ever."""
     wanted = {**headers, **_PLAIN}
     with client.stream(method, path, content=body or None, headers=wanted) as response:
         _only_plain(response)

@@ -20,7 +20,7 @@ they can be deleted.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha512
 from pathlib import Path
@@ -119,6 +119,8 @@ class KeyKind:
         """The line of some statements, which must begin with the key `first` where it is given; a
         `WireError` if one does not follow.
         """
+        if not 1 <= len(statements) <= MOST:
+            raise WireError(f"what is said of keys must be 1 to {MOST} statements")
         opened = [self._open(statement) for statement in statements]
         keys, sealing = [opened[0].old], [opened[0].sealing_before]
         if first not in (None, keys[0]):
@@ -128,6 +130,8 @@ class KeyKind:
                 raise WireError("a statement about keys does not follow the one before it")
             keys.append(said.new)
             sealing.append(said.sealing)
+        if len(set(keys)) < len(keys):
+            raise WireError("a key that was replaced does not come again")
         return KeyLine(tuple(keys), tuple(sealing))
 
     def state(self, old: bytes, new: bytes) -> bytes:
@@ -142,6 +146,14 @@ class KeyKind:
         said = decode(statement[_SIGNED:], Succession)
         _check_both(statement, PURPOSE, (said.old, said.new), self.verifier)
         return said
+
+
+def find_first(statements: Sequence[bytes], keys: Collection[str]) -> int | None:
+    """The place of the first statement that says of one of some keys (hex) that it was replaced;
+    None: none does. Nothing is verified, `WireError` where one cannot be read.
+    """
+    old = (decode(each[_SIGNED:], Succession).old.hex() for each in statements[:MOST])
+    return next((place for place, key in enumerate(old) if key in keys), None)
 
 
 def _check_both(

@@ -1,0 +1,311 @@
+"""Campaigns that share a helper: what one of them does has no part in another's sums."""
+
+import os
+import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from benchmarks.loopback import serve
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from tacit import Ball, seeded
+from tacit.service.helper import FEW, Helper, Sheets
+from tacit.service.protocol import succession
+from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.succession import CAMPAIGN, MOST, Succession
+from tacit.sums.halves import COORDINATOR, SumTerms
+from tacit.sums.prio3.batch import message_size
+from tacit.sums.protocol import Block, Checked, CoordinatorSide, HelperSum, SumRequest
+from tacit.sums.vector_terms import VectorTerms
+from tacit.wire import WireError, decode, encode
+from tests.service.helper.made import (
+    InProcess,
+    bond_of,
+    client_of,
+    headers_of,
+    helper,
+    name_of,
+)
+from tests.sums.made import (
+    COORDINATOR_KEY,
+    HELPER_KEY,
+    batch,
+    plain,
+    public,
+    reports,
+    terms,
+    without_noise,
+)
+
+OURS, THEIRS = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+OWN_KEY = X25519PrivateKey.generate()  # the other campaign's coordinator
+
+
+def shared(folder, **kwargs):
+    return helper(folder, name_of(OURS), name_of(THEIRS), noise=seeded(3), **kwargs)
+
+
+def post(http, body, key, path="/v1/block", **more):
+    return http.post(path, content=body, headers=headers_of(body, key, path, **more))
+
+
+def take(http, side, sent):
+    response = post(http, encode(side.block(sent)), OURS)
+    assert response.status_code == 200
+    side.take(decode(response.content, Checked))
+
+
+def intrude(http, place=0, counted=0):
+    """All that another campaign can say of our batch, of which it knows everything but secrets, and
+    has owners among ours; the answers.
+    """
+    about = batch()
+    sent = reports(terms(3, 9), about, seeded(8))
+    halves = b"".join(each[about.half_size(COORDINATOR) :] for each in sent)
+    told = bytes(3 * message_size(about.terms.law.prio3))
+    bodies = [
+        ("/v1/block", encode(Block(about, place, b"", b""))),
+        ("/v1/block", encode(Block(about, place + 1, b"", b""))),
+        ("/v1/block", encode(Block(about, place, halves, told))),
+        ("/v1/sum", encode(SumRequest(about, 0, 0))),
+        ("/v1/sum", encode(SumRequest(about, place, counted))),
+    ]
+    found = [
+        post(http, body, THEIRS, path, bond=bond) for path, body in bodies for bond in bonds(body)
+    ]
+    return {(each.status_code, each.text) for each in found}
+
+
+def bonds(body):
+    """Nothing, nonsense, one by another key than the batch's, and ours, had it been overheard."""
+    theirs = bond_of(body, name_of(THEIRS), OWN_KEY)
+    return "", "nonsense", "ab" * 32, theirs, bond_of(body, name_of(OURS))
+
+
+FORBIDDEN = {(403, '{"error":"forbidden"}')}
+
+
+def test_another_campaign_has_no_say_in_a_sum(tmp_path):
+    """An empty block in the first place, or a release in the middle, ended the sum of whoever it
+    was about.
+    """
+    http, sent = client_of(shared(tmp_path)), reports(terms())
+    mine = CoordinatorSide(batch(), COORDINATOR_KEY)
+    assert intrude(http) == FORBIDDEN
+    take(http, mine, sent[:5])
+    assert intrude(http, 1, 5) == FORBIDDEN
+    take(http, mine, sent[5:])
+    assert intrude(http, 2, 12) == FORBIDDEN
+    response = post(http, encode(mine.request), OURS, "/v1/sum")
+    assert response.status_code == 200
+    answer = mine.open(decode(response.content, HelperSum), seeded(3))
+    assert answer.n == 12
+    assert without_noise(answer) == plain(terms())
+    assert intrude(http, 2, 12) == FORBIDDEN  # nor is it told what was released
+
+
+def test_a_campaign_goes_on_with_its_own_batches(tmp_path):
+    """The other one is served; its own batch, of the same question even, is another."""
+    http = client_of(shared(tmp_path))
+    theirs = batch(coordinator=OWN_KEY)
+    side = CoordinatorSide(theirs, OWN_KEY)
+    body = encode(side.block(reports(terms(), theirs)))
+    found = post(http, body, THEIRS, bond=bond_of(body, name_of(THEIRS), OWN_KEY))
+    assert found.status_code == 200
+    side.take(decode(found.content, Checked))
+    assert side.counted == 12
+    take(http, CoordinatorSide(batch(), COORDINATOR_KEY), reports(terms()))
+
+
+def test_a_key_that_was_replaced_is_not_heard_again(tmp_path):
+    """After a restart, with the key of before on the command line, it was."""
+    secrets = [OURS.private_bytes_raw(), os.urandom(32), os.urandom(32)]
+    first, second, third = map(Ed25519PrivateKey.from_private_bytes, secrets)
+    said = [CAMPAIGN.state(old, new) for old, new in pairwise(secrets)]
+    mine, sent = CoordinatorSide(batch(), COORDINATOR_KEY), reports(terms())
+    http = client_of(shared(tmp_path))
+    take(http, mine, sent[:6])  # signed with the first key
+    body = encode(mine.block(sent[6:]))
+    assert post(http, body, second, statements=said[1:]).status_code == 403
+    response = post(http, body, third, statements=said)
+    assert response.status_code == 200
+    mine.take(decode(response.content, Checked))
+    http = client_of(shared(tmp_path))
+    for stolen in (first, second):
+        assert post(http, body, stolen).status_code == 403
+        assert post(http, body, stolen, statements=said[:1]).status_code == 403
+    # who has stolen a key names one of its own after it
+    thief = os.urandom(32)
+    other = [CAMPAIGN.state(secrets[0], thief)]
+    stolen = Ed25519PrivateKey.from_private_bytes(thief)
+    assert post(http, body, stolen, statements=other).status_code == 403
+    response = post(http, encode(mine.request), third, "/v1/sum")  # without the statements, even
+    assert response.status_code == 200
+    assert mine.open(decode(response.content, HelperSum), seeded(3)).n == 12
+
+
+def test_a_line_of_keys_has_an_end():
+    secrets = [os.urandom(32) for _ in range(MOST + 2)]
+    said = [CAMPAIGN.state(old, new) for old, new in pairwise(secrets)]
+    assert len(CAMPAIGN.line(said[:MOST]).keys) == MOST + 1
+    back = CAMPAIGN.state(secrets[1], secrets[0])
+    for wrong in ([], said, [said[0], back]):
+        with pytest.raises(WireError):
+            CAMPAIGN.line(wrong)
+
+
+def test_what_strangers_say_of_keys_is_not_verified(tmp_path, monkeypatch):
+    """Sixteen statements are 32 signatures, on the loop, for whoever sends them."""
+    verified = []
+    secrets = [os.urandom(32) for _ in range(MOST)]
+    said = [CAMPAIGN.state(old, new) for old, new in pairwise(secrets)]
+    stranger = Ed25519PrivateKey.from_private_bytes(secrets[-1])
+    http = client_of(shared(tmp_path))
+    watched = "tacit.service.protocol.succession._check_both"
+    monkeypatch.setattr(watched, lambda *about: verified.append(about))
+    assert post(http, b"body", stranger, statements=said).status_code == 403
+    assert not verified
+
+
+def test_the_file_of_before_is_taken_over(tmp_path):
+    """Sums that are under way and releases of a helper that kept no keys of campaigns."""
+    file, sent = tmp_path / "released.db", reports(terms())
+    made, mine = shared(tmp_path), CoordinatorSide(batch(), COORDINATOR_KEY)
+    take(client_of(made), mine, sent[:6])
+    made._sheets.close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE successors")
+    http = client_of(shared(tmp_path))
+    take(http, mine, sent[6:])
+    said = post(http, encode(mine.request), OURS, "/v1/sum").content
+    assert mine.open(decode(said, HelperSum), seeded(3)).n == 12
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE successors")
+    again = post(client_of(shared(tmp_path)), encode(mine.request), OURS, "/v1/sum")
+    assert again.content == said
+
+
+class Held(Helper):
+    """A helper whose work for one campaign takes until it is let go."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.begun, self.go_on = threading.Semaphore(0), threading.Event()
+
+    def check(self, body, speaker):
+        if speaker.campaign == name_of(THEIRS):
+            self.begun.release()
+            self.go_on.wait(60)
+        return super().check(body, speaker)
+
+
+def test_a_campaigns_many_requests_keep_no_other_waiting(tmp_path):
+    """They had every thread there is."""
+    campaigns = name_of(OURS), name_of(THEIRS)
+    made = Held(HELPER_KEY, Sheets(tmp_path / "released.db"), campaigns)
+    empty = encode(Block(batch(coordinator=OWN_KEY), 0, b"", b""))
+    bond = bond_of(empty, name_of(THEIRS), OWN_KEY)
+    many_of_each = ConnectionLimits(per_member=64)
+    with serve(made.app(), None, many_of_each) as url, ThreadPoolExecutor(48) as pool:
+
+        def ask(body, key, **more):
+            return httpx.post(
+                f"{url}/v1/block", content=body, headers=headers_of(body, key, **more), timeout=60
+            ).status_code
+
+        many = [pool.submit(ask, empty, THEIRS, bond=bond) for _ in range(45)]
+        assert made.begun.acquire(timeout=60)
+        side = CoordinatorSide(batch(), COORDINATOR_KEY)
+        mine = pool.submit(ask, encode(side.block(reports(terms()))), OURS)
+        try:
+            assert mine.result(timeout=30) == 200
+        finally:
+            made.go_on.set()
+        assert {each.result(timeout=60) for each in many} == {200}
+
+
+def test_one_campaign_does_not_have_every_connection_of_a_helper(tmp_path):
+    """Those by which a campaign had signed were never asked to make room for another's."""
+    empty = encode(Block(batch(coordinator=OWN_KEY), 0, b"", b""))
+    bond = bond_of(empty, name_of(THEIRS), OWN_KEY)
+    body = encode(CoordinatorSide(batch(), COORDINATOR_KEY).block(reports(terms())))
+    held, few = [], replace(FEW, most=2 * FEW.per_member)
+    with serve(shared(tmp_path).app(), None, few) as url:
+        try:
+            for at in range(few.most + 8):
+                source = httpx.HTTPTransport(local_address=f"127.0.2.{1 + at // 8}")
+                held.append(httpx.Client(transport=source, base_url=url, timeout=60))
+                assert post(held[-1], empty, THEIRS, bond=bond).status_code == 200
+            with httpx.Client(base_url=url, timeout=60) as ours:
+                assert post(ours, body, OURS).status_code == 200
+        finally:
+            for each in held:
+                each.close()
+
+
+def test_neighbours_of_a_campaign_do_not_keep_it_from_its_helper(tmp_path, monkeypatch):
+    """Whoever shared its address could have it put off by asking for what is not there."""
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    body = encode(CoordinatorSide(batch(), COORDINATOR_KEY).block(reports(terms())))
+    with serve(shared(tmp_path).app()) as url:
+        with httpx.Client(base_url=url, timeout=60) as stranger:
+            while stranger.get("/nothing").status_code == 404:
+                pass
+            assert stranger.get("/nothing").status_code == 429
+        with httpx.Client(base_url=url, timeout=60) as ours:
+            assert post(ours, body, OURS).status_code == 200
+
+
+def test_a_line_that_ends_at_a_campaigns_key_costs_strangers_one_signature(tmp_path, monkeypatch):
+    """Fifteen statements of a stranger's own before one that names our key, which is not signed by
+    it: all of them were verified, on the loop, twice.
+    """
+    ours = os.urandom(32)
+    secrets = [os.urandom(32) for _ in range(MOST)]
+    said = [CAMPAIGN.state(old, new) for old, new in pairwise(secrets)]
+    before, last = CAMPAIGN.publish(ours), CAMPAIGN.publish(secrets[-1])
+    forged = Succession(before[0], os.urandom(32), last[1], os.urandom(32))
+    said.append(bytes(128) + encode(forged))
+    verified, check = [], succession._check_both
+
+    def counted(*about):
+        verified.append(about)
+        check(*about)
+
+    http = client_of(helper(tmp_path, before[0].hex()))
+    monkeypatch.setattr(succession, "_check_both", counted)
+    stranger = Ed25519PrivateKey.generate()
+    assert post(http, b"body", stranger, statements=said).status_code == 403
+    assert len(verified) <= 2  # for the size of its body, and for who it is
+
+
+def test_a_sum_that_no_answer_holds_is_refused(tmp_path):
+    """A few hundred bytes had eight megabytes written, again and again."""
+    wide = replace(VectorTerms.of(Ball(dim=1000), 1.0, 1e-6), dim=1 << 20)
+    keys = (public(COORDINATOR_KEY), public(HELPER_KEY))
+    http, body = client_of(shared(tmp_path)), b""
+    for place in range(3):
+        about = replace(batch(), number=1 + place, terms=SumTerms(wide, *keys))
+        body = encode(Block(about, 0, b"", b""))
+        assert post(http, body, OURS).status_code == 409
+    assert len(body) < 1000
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1 << 20
+
+
+def test_blocks_and_sums_are_counted_apart(tmp_path):
+    """Both were one route to whoever looks at the helper's metrics."""
+    made, mine = shared(tmp_path), CoordinatorSide(batch(), COORDINATOR_KEY)
+    http = client_of(made)
+    take(http, mine, reports(terms()))
+    assert post(http, encode(mine.request), OURS, "/v1/sum").status_code == 200
+    with httpx.Client(transport=InProcess(made.watch.app()), base_url="http://localhost") as watch:
+        told = watch.get("/metrics").text
+    for route in ("check", "total"):
+        assert f'tacit_requests_total{{route="{route}",status="200"}} 1.0' in told
