@@ -180,6 +180,36 @@ def page_of(address, *more):
             server.terminate()
 
 
+def look(page, url, file):
+    """Choose limits and a file, as a person does first."""
+    page.goto(url)
+    page.get_by_label("A CSV file").set_input_files(file)
+    page.get_by_text("Your limit allows none of the epsilons on offer: 4, 8.").wait_for()
+    assert page.get_by_text("in odds, at most").is_hidden()
+    page.get_by_label("Epsilon for one answer").fill("8")
+    page.get_by_label("Epsilon in all, for ever").fill("8")
+    page.get_by_label("Epsilon in all, for ever").blur()
+    page.get_by_text("in odds, at most").wait_for()
+
+
+def test_the_page_says_what_is_wrong_with_a_file_and_that_nobody_answers(seen, tmp_path):
+    files = {"nothing": "", "twice": "a,a\n1,2\n", "ragged": "a,b\n1,2\n3\n", "good": "a,b\n1,2\n"}
+    for name, text in files.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    with page_of("http://127.0.0.1:9") as url:  # where no coordinator is
+        page, _ = watched(seen, url)
+        page.goto(url)
+        for name, words in {
+            "nothing": "the file is empty: its first line must name the columns",
+            "twice": "two columns have the same name",
+            "ragged": "line 3 must have 2 cells, got 1",
+            "good": "The campaign does not answer now. It is asked again",
+        }.items():
+            page.get_by_label("A CSV file").set_input_files(tmp_path / f"{name}.csv")
+            page.get_by_text(words).wait_for()
+        assert page.get_by_role("button", name="I agree").is_hidden()
+
+
 def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_path):
     """Real coins, TLS by a certificate that is pinned, and answers of both counted."""
     folder = folder_of(tmp_path, 8, "piecewise")
@@ -201,19 +231,26 @@ def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_p
             command += ["--data", str(tmp_path / f"rows {i}.csv"), "--token", tokens[i]]
             command += ["--policy", str(tmp_path / "policy.json")]
             command += ["--home", str(tmp_path / f"home {i}")]
+            if i == 1:  # a mistyped token keeps nobody from coming again with the right one
+                mistyped = [*command, "--token", "another"]
+                refused = subprocess.run(mistyped, capture_output=True, text=True, check=False)
+                assert refused.returncode == 1
+                assert "not enrolled: the token is unknown" in refused.stderr
             joined.append(
                 subprocess.Popen(command, stdout=subprocess.PIPE, stderr=sys.stderr, text=True)
             )
         try:
             page, wrong = watched(seen, url, viewport={"width": 390, "height": 800})
-            page.goto(url)
-            page.get_by_label("Epsilon for one answer").fill("8")
-            page.get_by_label("Epsilon in all, for ever").fill("8")
-            page.get_by_label("A CSV file").set_input_files(tmp_path / "rows 0.csv")
-            page.get_by_role("heading", name="trial").wait_for()
-            assert "epsilon 8" in page.get_by_text("Taking part costs").inner_text()
+            look(page, url, tmp_path / "rows 0.csv")
+            words = page.get_by_text("Of your budget of 8, 0 is spent.").inner_text()
+            assert "epsilon 8" in words
+            assert "2,981 times" in words
             assert page.get_by_text("Columns used: a, b, c, place").is_visible()
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
+            page.get_by_label("The token of your invitation").fill("another")
+            page.get_by_role("button", name="I agree").click()
+            page.get_by_text("not enrolled: the token is unknown").wait_for()
+            look(page, url, tmp_path / "rows 0.csv")  # also when the page was loaded again since
             page.get_by_label("The token of your invitation").fill(tokens[0])
             page.get_by_role("button", name="I agree").click()
             counted = page.get_by_text("Your report was counted")
@@ -233,9 +270,16 @@ def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_p
             assert page.locator("#left").inner_text() == "0"
             assert page.get_by_label("8 spent and 0 to be spent of 8").is_visible()
             assert page.get_by_role("button", name="I agree").is_hidden()
-            assert wrong == []
             said = [each.communicate(timeout=60)[0] for each in joined]
             published(address, verify=ssl.create_default_context(cafile=authority.certificate))
+            look(page, url, tmp_path / "rows 0.csv")
+            page.get_by_text("You have answered.").wait_for()
+            page.get_by_label("8 spent and 0 to be spent of 8").wait_for()
+            assert page.get_by_label("The token of your invitation").is_hidden()
+            page.get_by_role("button", name="Go on").click()
+            page.get_by_text("What you answered is counted as spent above.").wait_for()
+            expected = ("status of 403", "status of 410")  # the token that was none, the end
+            assert [each for each in wrong if not any(one in each for one in expected)] == []
         finally:
             for each in joined:
                 each.kill()

@@ -30,7 +30,7 @@ async function main() {
   if (!(address && given.data && given.policy)) {
     throw new RangeError("give the address, --data rows.csv and --policy policy.json");
   }
-  const onAway = () => console.error("the coordinator does not answer and is asked again; Ctrl-C stops");
+  const onAway = () => console.error("the coordinator does not answer now and is asked again; Ctrl-C stops");
   const pinned = given.pin.length ? { send: pinnedSend(given.pin) } : {};
   const link = new Link(address, { ...pinned, onAway });
   const owner = await Owner.greet(link, {

@@ -16,11 +16,18 @@ const SAID = {
   ended: "The campaign has ended. Nothing of yours was used.",
   spent: "You have answered before, or your budget does not allow it. Nothing more leaves.",
 };
+const SAID_LATER = { // to who has answered before
+  waiting: "You have answered. Only if that did not arrive, the same answer is sent again.",
+  ended: "The campaign has ended. What you answered is counted as spent above.",
+};
+const AWAY = "The campaign does not answer now. It is asked again; you can wait, or come back later.";
 
 const at = (id) => document.getElementById(id);
 let owner = null;
 let records = null;
 let looked = null; // the limits that were looked with
+let hasAnswered = false;
+let looks = 0;
 
 function say(text, isWrong = false) {
   at("state").textContent = text;
@@ -48,6 +55,7 @@ function showRows({ names, records: all }) {
 /** Greet the campaign and show what it would take; whoever types goes on where they are. */
 async function look() {
   if (!records) return;
+  const mine = ++looks; // what was typed or chosen since counts, whichever is answered first
   owner = null;
   at("agree").disabled = true;
   const [epsilonPerRelease, epsilonTotal] = (looked = limits());
@@ -55,9 +63,23 @@ async function look() {
   const home = await BrowserHome.open();
   const root = new URL(document.documentElement.dataset.coordinator ?? "/", location.href);
   const startWorker = browserWorker;
-  owner = await Owner.greet(new Link(root), { records, home, policy, startWorker });
-  await show(await owner.preview());
+  const link = new Link(root, { onAway: () => mine === looks && say(AWAY, true) });
+  const found = await Owner.greet(link, { records, home, policy, startWorker });
+  const preview = await found.preview();
+  const example = preview.cost === null ? "" : await found.example();
+  if (mine !== looks) return;
+  owner = found;
+  showCounted();
+  show(preview, example);
   at("agree").disabled = false;
+}
+
+/** Rows whose label is no class of the campaign, and those beyond the policy's, say nothing. */
+function showCounted() {
+  const counted = owner.table.labels.length;
+  if (counted === records.length) return;
+  const { label } = owner.greeting.template;
+  at("counted").textContent = `${counted} of them count: where ${label} is known to the campaign.`;
 }
 
 const limits = () => ["per-release", "in-all"].map((id) => at(id).value.trim());
@@ -82,18 +104,22 @@ function showBudget(preview, next) {
   at("bar").ariaLabel = `${words[0]} spent and ${words[1]} to be spent of ${words[2]}`;
 }
 
-async function show(preview) {
+function show(preview, example) {
   at("campaign").textContent = preview.campaign;
   at("key").textContent = preview.key;
-  at("cost").textContent = preview.cost === null ? "none" : round(preview.cost);
-  at("times").textContent = preview.times === null ? "" : `×${round(preview.times)}`;
-  showBudget(preview, preview.cost ?? 0);
+  for (const id of ["figures", "bar", "drawn"]) at(id).hidden = preview.cost === null;
+  at("cost").textContent = round(preview.cost ?? 0);
+  at("times").textContent = `×${round(preview.times ?? 1)}`;
+  showBudget(preview, preview.hasAnswered ? 0 : (preview.cost ?? 0));
   list("words", preview.words);
   list("differences", preview.differences);
-  at("example").textContent = preview.cost === null ? "" : await owner.example();
+  at("example").textContent = example;
   at("shown").hidden = false;
   at("agreeing").hidden = Boolean(preview.objection) && !preview.hasAgreed;
-  say(preview.hasAgreed ? "You take part already." : preview.objection, !preview.hasAgreed);
+  hasAnswered = preview.hasAnswered;
+  const before = hasAnswered ? SAID_LATER.waiting : "You take part already.";
+  say(preview.hasAgreed ? before : preview.objection, !preview.hasAgreed);
+  at("token-field").hidden = preview.hasAgreed;
   if (preview.hasAgreed) at("agree").textContent = "Go on";
 }
 
@@ -109,8 +135,13 @@ async function guarded(work) {
 at("file").addEventListener("change", () =>
   guarded(async () => {
     const [file] = at("file").files;
+    if (!file) return;
+    records = owner = null;
+    at("agree").disabled = true;
+    looks++;
     const table = readCsv(await file.text());
     records = table.records;
+    at("counted").textContent = "";
     showRows(table);
     await look();
   }),
@@ -124,16 +155,20 @@ for (const id of ["per-release", "in-all"]) {
 }
 at("agree").addEventListener("click", () =>
   guarded(async () => {
-    at("agree").disabled = true;
+    const fixed = ["agree", "file", "per-release", "in-all"].map(at); // as it was agreed to
+    for (const each of fixed) each.disabled = true;
     try {
-      if (!owner.state) await owner.enrol(at("token").value.trim());
-      say(SAID.waiting);
-      const outcome = await owner.takePart((what) => say(SAID[what] ?? what));
+      const { hasAgreed } = await owner.preview();
+      if (!hasAgreed) await owner.enrol(at("token").value.trim());
+      at("token-field").hidden = true;
+      const said = hasAnswered ? { ...SAID, ...SAID_LATER } : SAID;
+      say(said.waiting);
+      const outcome = await owner.takePart((what) => say(said[what] ?? what));
       showBudget(await owner.preview(), 0);
       at("agreeing").hidden = true;
-      say(SAID[outcome], outcome === "not counted");
+      say(said[outcome], outcome === "not counted");
     } finally {
-      at("agree").disabled = false;
+      for (const each of fixed) each.disabled = false;
     }
   }),
 );

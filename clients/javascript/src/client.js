@@ -48,7 +48,7 @@ async function* piecesOf(body) {
 
 /**
  * A link to one coordinator; `send` is how: fetchAnswer, or one that pins certificates. `onAway`
- * hears that the other side does not answer and is asked again for `patience` seconds.
+ * hears, once for every call, that there is no answer yet; it is asked for `patience` seconds.
  */
 export class Link {
   constructor(address, { send = fetchAnswer, patience = 3600, onAway = () => {} } = {}) {
@@ -72,8 +72,8 @@ export class Link {
     for (let bound = 0.2; ; bound = Math.min(2 * bound, 60)) {
       const answer = await this.#once(method, path, key, body);
       if (answer && !BUSY.includes(answer.status)) return answer;
+      if (bound === 0.2) this.onAway();
       if (answer) bound = Math.max(bound, 8);
-      else if (bound === 0.2) this.onAway();
       const pause = (bound * (1 + coin())) / 2;
       if (Date.now() + 1000 * pause > until) throw new Error("the coordinator did not answer");
       await sleep(pause);
@@ -145,6 +145,10 @@ export class Owner {
     return toHex(this.greeting.first);
   }
 
+  get #isEnrolled() {
+    return Boolean(this.state?.isEnrolled);
+  }
+
   /** What was kept of this campaign, which must go on from there. */
   async #pins() {
     const kept = await this.home.campaign(this.name);
@@ -165,9 +169,8 @@ export class Owner {
     const [form] = template.forms;
     const { epsilons } = form.example.terms;
     const level = this.policy.level(epsilons, ZERO);
-    const spent = await this.home.transaction((book) =>
-      book.entries.reduce((sum, each) => sum.plus(Fraction.of(each.epsilon)), ZERO),
-    );
+    const entries = await this.home.transaction((book) => book.entries);
+    const spent = entries.reduce((sum, each) => sum.plus(Fraction.of(each.epsilon)), ZERO);
     const cost = level < 0 ? null : Fraction.of(epsilons[level]).times(form.times);
     const barred = this.policy.refuseColumns(template.columns, template.label);
     const isAffordable = cost !== null && spent.plus(cost).isAtMost(this.policy.epsilonTotal);
@@ -180,11 +183,13 @@ export class Owner {
       total: this.policy.epsilonTotal.float,
       cost: cost?.float ?? null,
       times: cost === null ? null : Math.exp(cost.float),
+      offered: epsilons,
       objection:
         barred ||
-        (cost === null ? "your limit allows no epsilon that is on offer" : "") ||
+        (cost === null ? `your limit allows no epsilon on offer (${epsilons.join(", ")})` : "") ||
         (isAffordable ? "" : "what is left of your budget does not pay for it"),
-      hasAgreed: this.state !== null,
+      hasAgreed: this.#isEnrolled,
+      hasAnswered: entries.some((each) => each.key === this.name),
     };
   }
 
@@ -200,10 +205,11 @@ export class Owner {
     return toHex(await draw(query.terms, place, share, query.learner.radius, secureTape()));
   }
 
-  /** Agree and introduce oneself: pins, and a key in this campaign, are written down first. */
+  /** Agree and introduce oneself: pins, and a key in this campaign, are written down first. Who was
+   * refused, or does not know what became of it, comes again with the same key. */
   async enrol(token, { isExtractable = false } = {}) {
     const { objection } = await this.preview();
-    if (objection && !this.state) throw new RangeError(`${objection}: nothing was sent`);
+    if (objection && !this.#isEnrolled) throw new RangeError(`${objection}: nothing was sent`);
     const { templateBytes, line } = this.greeting;
     const key = this.state?.key ?? (await OwnerKey.generate(isExtractable));
     this.state = { template: toHex(templateBytes), line, key: { secret: key.secret, name: key.name } };
@@ -214,6 +220,8 @@ export class Owner {
     if (answer.status !== 200) {
       throw new RangeError("not enrolled: the token is unknown, or another owner used it");
     }
+    this.state = { ...this.state, isEnrolled: true };
+    await this.home.keep(this.name, this.state);
   }
 
   #key() {
@@ -222,7 +230,7 @@ export class Owner {
 
   /** Ask and answer until one question is answered, or the campaign ends; what became of it. */
   async takePart(tell = () => {}) {
-    if (!this.state) throw new RangeError("enrol first");
+    if (!this.#isEnrolled) throw new RangeError("enrol first");
     try {
       while (true) {
         const answer = await this.link.call("GET", "/v1/question", this.#key());

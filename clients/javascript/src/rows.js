@@ -9,6 +9,8 @@ export function readCsv(text) {
     firstLine.split(each).length > firstLine.split(best).length ? each : best,
   );
   const [names, ...lines] = cells(body, mark);
+  if (!names) throw new RangeError("the file is empty: its first line must name the columns");
+  if (new Set(names).size < names.length) throw new RangeError("two columns have the same name");
   lines.forEach((line, i) => {
     if (line.length !== names.length) {
       throw new RangeError(`line ${i + 2} must have ${names.length} cells, got ${line.length}`);

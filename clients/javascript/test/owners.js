@@ -14,7 +14,7 @@ const plan = JSON.parse(readFileSync(process.argv[2], "utf8"));
 async function takePart({ token, records }, place) {
   const home = new FileHome(join(plan.folder, `owner ${place}`));
   const rehearsal = plan.rehearsal === null ? null : { seed: plan.rehearsal, first: place };
-  const owner = await Owner.greet(new Link(plan.address, { patience: 60 }), {
+  const owner = await Owner.greet(new Link(plan.address, { patience: 280 }), {
     records,
     home,
     policy: new Policy(plan.policy),
