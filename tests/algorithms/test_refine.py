@@ -145,7 +145,7 @@ def test_a_plan_says_not_to_collect():
     plan = planned(public, Population(1000, 0.1))
     assert not plan.collect
     assert str(plan).startswith(
-        "Do not collect: 1,000 owners at epsilon 0.1 will not beat your own 1,000 rows"
+        "Do not collect: 1,000 owners at epsilon 0.1 are not expected to add to your own 1,000 rows"
     )
     assert str(planned(public, Population(10_000_000, 1.0))).startswith(
         "Collect: 10,000,000 owners"

@@ -16,6 +16,7 @@ from rich.console import Console
 import tacit
 from tacit.algorithms.public_baseline import fit_public
 from tacit.cli import _fit_report, app, main
+from tacit.cli._fitting import keep_model
 from tacit.cli.plan import _show
 from tacit.data.cohort import Public
 from tacit.estimators.planning import Plan
@@ -166,6 +167,43 @@ def test_parameters_of_the_papers_are_flags(folder, more, said):
     result = fit(folder, *more, out="flags.tacit")
     assert result.exit_code == 0, result.output
     assert said in " ".join(result.output.split())
+
+
+PUBLISHED = ("DiffPRS", "stumps, as published, two leaves")
+
+
+@pytest.mark.parametrize("method", PUBLISHED)
+def test_the_published_peers_are_simulated_measured_and_not_written(folder, method):
+    more = ["--method", method, *TOWNS, "--rounds", "4", "--leave-out", "family"]
+    test = ["--test", str(folder / "new.csv")]
+    result = fit(folder, *more, *test, out="never.tacit")
+    assert result.exit_code == 0, result.output
+    told = " ".join(result.output.split())
+    for word in ("may only be simulated", "4, simulated together", "none is written"):
+        assert word in told, word
+    assert not (folder / "never.tacit").exists()
+    found = json.loads(fit(folder, *more, *test, "--json", out="never.tacit").stdout)
+    accuracies = found["test"]["by_participant"].values()
+    assert len(accuracies) == found["owners"] == 4
+    assert found["test"]["accuracy"] == pytest.approx(sum(accuracies) / 4)
+    assert max(accuracies) > 0.7  # who names no town is a participant of few rows
+    assert found["model"] is None
+    assert found["guarantee"]["epsilon"] is None
+    wrong = fit(folder, *more, out="never.tacit").exception
+    assert f"--method {method} leaves participants models of their own" in str(wrong)
+    wrong = fit(folder, *more, *test, "--rho", "2", out="never.tacit").exception
+    assert f"--rho does not go with --method {method}" in str(wrong)
+
+
+def test_names_that_are_nearly_right_are_answered_with_all_that_there_are(folder):
+    for more, said in (
+        (["--method", "diffprs"], "or, simulated and NOT PRIVATE, DiffPRS; "),
+        (
+            ["--method", "boosting", "--learner", "stumps, as published"],
+            "or, simulated and NOT PRIVATE, centroid, as published; ",
+        ),
+    ):
+        assert said in str(fit(folder, *more, out="never.tacit").exception)
 
 
 def test_options_of_one_learner_do_not_go_with_another(folder):
@@ -413,7 +451,7 @@ def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):
     found = json.loads(few.stdout)["plans"]
     told = [(each["owners"], each["trust"], each["collect"]) for each in found]
     assert told == [(20, "nobody", False), (20, "two servers", False)]
-    assert found[0]["says"].startswith("Do not collect: 20 owners at epsilon 0.1 will")
+    assert found[0]["says"].startswith("Do not collect: 20 owners at epsilon 0.1 are not")
     assert "trusting one of two servers" in found[1]["says"]
 
 
@@ -431,7 +469,7 @@ def test_two_plans_end_with_what_a_trusted_helper_would_bring():
         features="linear",
         numbers=3,
         rounds=1,
-        collect=True,
+        why_not="",
     )
     assert "accuracy 0.802 (between 0.70 and 0.87), your own 80 rows alone 0.800" in str(nobody)
     _show([nobody, replace(nobody, trust="two servers", rise=0.034)], [], Console(file=told))
@@ -452,7 +490,7 @@ def test_two_plans_end_with_what_a_trusted_helper_would_bring():
         ("plan mine.csv --label rich --owners 9 --trust x", "trust must be one of nobody, two "
             "servers"),
         ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "
-            "peers, sites, stumps, trees, got 'm'"),
+            "peers, sites, stumps, trees"),
         ("fit people.csv --label name --public mine.csv", "label 'name' must have 2 to 100 "
             "classes"),
         ("fit people.csv --label rich --public mine.csv --epsilon nan", "epsilon must be a finite "
@@ -491,3 +529,17 @@ def test_a_fault_of_the_program_is_called_one(folder, monkeypatch, capsys):
         main()
     assert end.value.code == 70
     assert "this is a fault of tacit" in capsys.readouterr().err
+
+
+def test_a_model_that_cannot_be_written_is_kept_elsewhere(folder, model, tmp_path, monkeypatch):
+    """As on a disk that became full while owners were asked; here its folder has gone."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    fitted, out = tacit.load(model), folder / "gone" / "m.tacit"
+    with pytest.raises(ValueError, match=r"--out .* cannot be written \(No such file") as told:
+        keep_model(fitted, out)
+    (kept,) = tmp_path.glob("tacit-*/m.tacit")
+    assert f"the model is in {kept}" in str(told.value)
+    assert kept.read_bytes() == model.read_bytes()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match=r"nor a copy below TMPDIR: the model is lost"):
+        keep_model(fitted, out)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
@@ -21,6 +22,8 @@ from tacit.cli.serve import admin_key
 from tacit.service.coordinator.store import Store
 from tacit.service.device.home import Home, adopt_folder
 from tacit.service.protocol.succession import CAMPAIGN, HELPER, KeyRing
+from tacit_papers.c.experiment import cells_c
+from tacit_papers.registry import PAPERS
 from tests.cli.made import people, write_csv, write_parquet
 from tests.cli.spoken import commands, document, example, run_program
 from tests.owner.made import gate, query, question
@@ -185,6 +188,9 @@ def here(folder, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "predict"])
 def test_an_example_works_and_says_one_document(name, here, monkeypatch, capfd):
+    few = replace(PAPERS["c"], cells=lambda quick, seed: cells_c(quick, seed)[1:3])
+    monkeypatch.setitem(PAPERS, "c", few)  # all of them: tests/papers
+    monkeypatch.setattr("tacit_papers.reproduce.cores", lambda: 1)  # no processes of their own
     said, _, status = run_program([*example(COMMANDS[name]), "--json"], monkeypatch, capfd)
     found = document(said)
     assert status == (3 if found.get("collect") is False else 0), found
@@ -348,7 +354,8 @@ def _wait_until_enrolled(status: str) -> None:
 def test_nothing_is_drawn_where_nobody_watches(here, monkeypatch, capfd, more):
     """Standard error of a pipe holds notices, no bars, even where colours are wanted."""
     monkeypatch.setenv("FORCE_COLOR", "1")
-    words = ["plan", "mine.csv", "--label", "income", "--owners", "50", "--epsilon", "1", *more]
+    words = ["plan", "mine.csv", "--label", "income", "--owners", "50", "--epsilon", "1"]
+    words += ["--trust", "nobody", *more]
     _, lines, status = run_program(words, monkeypatch, capfd)
     assert status in (0, 3)
     assert lines == ""

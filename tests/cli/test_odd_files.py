@@ -160,6 +160,8 @@ def test_an_identifier_in_public_rows_is_noted(folder, tmp_path):
         "50",
         "--epsilon",
         "1",
+        "--trust",
+        "nobody",
     ]
     said = (
         "column 'customer id' has 300 different whole numbers in 300 public rows: an "
@@ -208,7 +210,7 @@ def test_columns_that_one_file_has_alone_are_named(folder):
         ("--public mine.csv --owners famly", "; did you mean 'family'?"),
         (
             "--public nameless.csv",
-            "it has 41, 170.5, north, yes: does its first line hold the names of columns?",
+            "it has 4 columns, with numbers for names: does its first line hold the names of",
         ),
         ("--public amounts.csv", "label 'rich' holds 75 different amounts in the public rows"),
         ("--public mine.csv --rounds 0", "--rounds"),

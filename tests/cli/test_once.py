@@ -111,7 +111,7 @@ def test_plan_and_predict_read_each_heading_once(folder):
     fit(folder)
     with opens(folder) as counts, entries(TableFile.open) as opened:
         words = ["plan", str(folder / "mine.csv"), "--label", "rich", "--owners", "500"]
-        CliRunner().invoke(app, words)
+        CliRunner().invoke(app, [*words, "--trust", "nobody"])
         words = ["predict", str(folder / "m.tacit"), str(folder / "people.parquet")]
         result = CliRunner().invoke(app, [*words, "--out", str(folder / "p.tsv")])
         assert result.exit_code == 0, result.output

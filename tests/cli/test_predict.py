@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from tacit.cli import app
-from tacit.cli.predict import _predict_block
+from tacit.cli.predict import _say
 from tacit.estimators.measures import misfits_line
 from tests.cli.made import fit, people, run, write_csv
+from tests.data.test_broken_files import room_for
 
 
 def test_predict_tells_what_it_did_with_odd_rows(model, tmp_path):
@@ -121,9 +123,9 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
         blocks.append(given)
         if len(blocks) == 4:
             os.kill(os.getpid(), signal.SIGINT)
-        return _predict_block(*given)
+        return _say(*given)
 
-    monkeypatch.setattr("tacit.cli.predict._predict_block", interrupted)
+    monkeypatch.setattr("tacit.cli.predict._say", interrupted)
     out, draft = tmp_path / name, tmp_path / f"{name}.part"
     result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
     assert result.exit_code == 130, result.output
@@ -132,6 +134,13 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
     assert kept.column_names == ["row", "prediction"]
     assert kept["row"].to_pylist() == list(range(1, 201))
     assert f"the first 200 predictions are in {out}.part" in result.output
+
+
+def test_an_engine_that_is_none_is_refused_before_anything_is_written(model, folder, tmp_path):
+    given = [str(model), str(folder / "new.csv"), "--out", str(tmp_path / "p.csv")]
+    result = run(app, ["predict", *given, "--engine", "dask"])
+    assert 'engine must be "inline", "ray" or "ray://host:port"' in str(result.exception)
+    assert not (tmp_path / "p.csv").exists()
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
@@ -189,3 +198,20 @@ def test_export_writes_graphs_and_cards(folder, model):
     wrong = run(app, ["export", str(model), "--out", str(folder / "m.exe")])
     assert wrong.exit_code != 0
     assert "one of .html, .json, .md, .onnx" in str(wrong.exception)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_full_disk_is_one_line_and_leaves_nothing(model, folder, tmp_path, monkeypatch, name):
+    monkeypatch.setattr("tacit.cli.predict._BLOCK", 50)
+    monkeypatch.setattr("tacit._util.checks._TRIED", 512)
+    given = ["predict", str(model), str(folder / "new.csv"), "--out", str(tmp_path / name)]
+    with room_for(1024):
+        result = run(app, given)
+    said = f"{tmp_path / name}.part cannot be written to its end (File too large): make room"
+    assert said in str(result.exception)
+    assert not list(tmp_path.iterdir())
+    with room_for(256):
+        result = run(app, given)
+    assert f"{tmp_path} cannot be written to (File too large)" in str(result.exception)
+    assert not list(tmp_path.iterdir())

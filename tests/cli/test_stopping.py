@@ -74,7 +74,7 @@ def test_rounds_that_are_done_are_the_model(program, tmp_path, monkeypatch):
 
 def test_a_round_that_was_the_last_is_a_whole_model(program, tmp_path, monkeypatch):
     """The one round of the classifier is finished: what was asked is not thrown away."""
-    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
+    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
     monkeypatch.setattr(Inline, "ask", ctrl_c_at(1, Inline.ask))
     said, _, status = program(FIT + "--epsilon 8 --rounds 1")
     assert status == 130

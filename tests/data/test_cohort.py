@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.data.cohort import Cohort, owner_weights
+from tacit.data.cohort import Cohort, LateRows, owner_weights
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Category, Number, Schema
+from tacit.data.table import keep_frame
 from tacit.data.table_file import TableFile, read_owned
 
 SCHEMA = Schema(
@@ -132,3 +133,83 @@ def test_a_repr_shows_neither_rows_nor_how_many():
 def test_kernels_can_trust_a_cohort(labels, offsets):
     with pytest.raises(ValueError, match="must"):
         Cohort(np.zeros((2, 1)), np.array(labels), np.array(offsets, dtype=np.int64))
+
+
+NUMBERS = Schema((Number("a", -1, 3), Number("b", 0, 1e-3), Number("c", -5, 5)), classes=(0, 1))
+ODD = [np.nan, np.inf, -np.inf, 1e308, -1e308, 0.0, -0.0]
+
+
+def odd_rows(rows=300):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(rows, 3)) * [2.0, 1e-3, 4.0]
+    X[rng.random(X.shape) < 0.1] = rng.choice(ODD)
+    return X
+
+
+TABLES = {
+    "matrix": odd_rows,
+    "by columns": lambda: np.asfortranarray(odd_rows()),
+    "halves": lambda: odd_rows().astype(np.float32),
+    "whole numbers": lambda: np.arange(900).reshape(-1, 3) % 7 - 3,
+    "truth": lambda: odd_rows() > 0,
+    "frame": lambda: keep_frame(pd.DataFrame(odd_rows(), columns=["c", "a", "b"])),
+    "frame of kinds": lambda: keep_frame(
+        pd.DataFrame(
+            {"a": np.arange(300), "b": odd_rows()[:, 1], "c": np.arange(300).astype(np.int8)}
+        )
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_encoded_late_have_the_bits_of_rows_encoded_at_once(name):
+    table = TABLES[name]()
+    at_once, late = NUMBERS.encode(table), LateRows.of(table, NUMBERS)
+    assert late is not None
+    assert (late.shape, late.moved) == (at_once.X.shape, at_once.moved)
+    order = np.random.default_rng(3).permutation(len(late))[:200]
+    for rows in (slice(None), slice(7, 50), order):
+        assert late[rows].tobytes() == at_once.X[rows].tobytes()
+    assert late.taken(order)[5:9].tobytes() == at_once.X[order[5:9]].tobytes()
+    assert late.taken(order).taken(order[:3] % 200)[:].tobytes() == (
+        at_once.X[order[order[:3] % 200]].tobytes()
+    )
+
+
+def test_a_cohort_of_late_rows_is_one_of_rows():
+    table, rng = odd_rows(), np.random.default_rng(4)
+    y, owners = rng.integers(-1, 2, 300), rng.integers(0, 90, 300)
+    late = LateRows.of(table, NUMBERS)
+    for names in (None, owners, np.sort(owners)):
+        one, other = Cohort.of(late, y, names), Cohort.of(NUMBERS.encode(table).X, y, names)
+        assert (len(one), one.ignored, one.columns) == (len(other), other.ignored, 3)
+        chosen = rng.permutation(len(one))[:40]
+        for some in (slice(None), slice(3, 20), chosen):
+            assert one[some].X.tobytes() == other[some].X.tobytes()
+            settled = one[some].settled()
+            assert settled.table.tobytes() == other[some].X.tobytes()
+            assert (settled.sizes == other[some].sizes).all()
+            for mine, theirs in zip(
+                one[some].row_blocks(16), other[some].row_blocks(16), strict=True
+            ):
+                assert mine.X.tobytes() == theirs.X.tobytes()
+                assert mine.y.tobytes() == theirs.y.tobytes()
+        assert one.table.tobytes() == other.table.tobytes()
+        assert other.settled() is other
+    assert "300" not in repr(late)
+
+
+@pytest.mark.parametrize(
+    ("table", "schema"),
+    [
+        (keep_frame({"age": [1.0], "state": ["n"]}), SCHEMA),
+        (np.zeros((3, 2)), NUMBERS),
+        (np.zeros((3, 3), dtype=object), NUMBERS),
+        (keep_frame({"a": [1.0], "b": [2.0]}), NUMBERS),
+        (keep_frame({"a": [1.0], "b": [2.0], "c": ["x"]}), NUMBERS),
+        ({"a": [1.0], "b": [2.0], "c": [3.0]}, NUMBERS),
+    ],
+)
+def test_what_is_no_table_of_numbers_is_not_read_late(table, schema):
+    assert LateRows.of(table, schema) is None

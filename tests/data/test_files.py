@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from tacit.data.sample import describe, read_schema
+from tacit.data.sample import ColumnRoles, describe, read_schema
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
     MISSING,
@@ -17,7 +17,7 @@ from tacit.data.table import (
     conform_owners,
     type_columns,
 )
-from tacit.data.table_file import TableFile, TextForm
+from tacit.data.table_file import TableFile, TextForm, read_first, read_owned
 from tacit.owner.policy import Policy
 from tacit.service.kinds.campaign_file import entries
 from tests.cli.made import people, write_csv, write_parquet
@@ -311,3 +311,17 @@ def test_a_ragged_line_is_named_and_not_quoted(tmp_path, newline):
     with pytest.raises(ValueError, match="line 504 has 3 values, and the first line 2") as told:
         TableFile.open(file).read()
     assert "secret" not in str(told.value)
+
+
+def test_an_owner_without_any_label_takes_part_and_a_table_of_all_owners_is_refused(tmp_path):
+    """Labels that are all missing make a column of numbers: whether an owner comes would tell."""
+    schema, roles = Schema((Number("x", 0, 1),), ("no", "yes")), ColumnRoles("y")
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(pa.table({"x": [0.2, 0.4], "y": [float("nan")] * 2}), file)
+    for alone in (
+        read_first(TableFile.open(file), roles, schema, 10),
+        read_owned(TableFile.open(file), roles, schema, one_owner=True),
+    ):
+        assert (schema.encode_labels(alone.labels) == -1).all()
+    with pytest.raises(ValueError, match=r"y of .* is of type float64"):
+        read_owned(TableFile.open(file), roles, schema)

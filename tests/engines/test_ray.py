@@ -275,3 +275,26 @@ def test_a_command_says_in_one_line_that_no_cluster_answers(files, tmp_path, mon
     result = run(app, [*given, "--out", str(out), "--engine", "ray://127.0.0.1:1"])
     assert "no Ray can be reached at ray://127.0.0.1:1" in str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_cluster_predicts_the_same_file(cluster, files, tmp_path, name):  # noqa: F811
+    from pyarrow import parquet
+
+    from tacit.cli import app
+    from tests.cli.made import run
+
+    model = tmp_path / "m.tacit"
+    PrivateClassifier(4.0, random_state=1).fit(files / "set", "y", public=sample_of(files)).save(
+        model
+    )
+    said = {}
+    for engine in ("inline", "ray"):
+        out = tmp_path / engine / name
+        out.parent.mkdir()
+        given = [str(model), str(files / "set"), "--out", str(out), "--proba", "--label", "y"]
+        result = run(app, ["predict", *given, "--engine", engine])
+        assert result.exit_code == 0, result.output
+        rows = out.read_text() if name == "p.csv" else parquet.read_table(out)
+        said[engine] = (rows, result.output.replace(str(out.parent), ""))
+    assert said["ray"] == said["inline"]

@@ -107,7 +107,7 @@ def test_where_nobody_is_asked_no_epsilon_is_claimed_or_spent(seed, tmp_path):
     few = PrivateClassifier(epsilon=0.01, random_state=seed).fit(
         X[200:], y[200:], public=(X[:200], y[:200])
     )
-    assert few.ended_.startswith("nobody was asked: they would add too little (log loss ")
+    assert few.ended_.startswith("nobody was asked: the log loss would fall by ")
     few.save(tmp_path / "m.tacit")
     for promise in (few.guarantee_, load(tmp_path / "m.tacit").guarantee_):
         assert (promise.epsilon, promise.reports, promise.void) == ((0.0, 0.0), "no report", "")
@@ -120,7 +120,7 @@ def test_where_nobody_is_asked_no_epsilon_is_claimed_or_spent(seed, tmp_path):
 
 
 def test_whoever_is_asked_gets_the_guarantee(monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.refinement.LEAST_GAIN", 0.0)
+    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
     X, y = task(rows=300)
     asked = (
         PrivateClassifier(epsilon=0.01).fit(X[200:], y[200:], public=(X[:200], y[:200])).guarantee_

@@ -3,6 +3,7 @@ fit or shows in a warning.
 """
 
 import datetime
+import tracemalloc
 import warnings
 from decimal import Decimal
 from typing import Any
@@ -20,7 +21,7 @@ from tacit.estimators import (
     SiteEnsemble,
     SiteEnsembleRegressor,
 )
-from tacit.estimators.inputs import accept_labels, accept_table, owner_numbers
+from tacit.estimators.inputs import accept_labels, accept_table, owner_numbers, read_inputs
 from tacit.estimators.set_aside import draw_sample
 from tests.estimators.data import task
 
@@ -174,3 +175,23 @@ def test_no_row_warns_whatever_the_bounds(bounds):
         levels = schema.encode_labels(rows)
         assert levels[-2:].tolist() == [0, schema.codes - 1]
         assert np.isfinite(schema.range.numbers(np.array([-1.0, 0.0, 1.0]))).all()
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_reading_numbers_makes_no_second_table(kind, shuffled):
+    """What is held beside the table is a few numbers for each row, whatever the columns."""
+    rng = np.random.default_rng(1)
+    X = (100 * rng.standard_normal((30_400, 100))).astype(kind)
+    y, owners = (X[:, 0] > 0).astype(np.int64), np.arange(30_000) // 2
+    owners = rng.permutation(owners) if shuffled else owners
+    public = (X[:400], y[:400])
+    tracemalloc.start()
+    try:
+        read_inputs(
+            PrivateClassifier(1.0), X[400:], y[400:], owners=owners, public=public, stream=seeded(1)
+        )
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 0.6 * 8 * X.size  # half of it blocks of both threads

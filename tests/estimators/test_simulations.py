@@ -27,7 +27,15 @@ def test_published_learners_by_name_are_marked(name, paper):
     model.fit(X[100:], y[100:], public=PUBLIC)
     assert model.guarantee_.epsilon is None
     assert "may only be simulated" in model.guarantee_.void
+    assert model.guarantee_.mechanism.startswith("piecewise")  # which no paper is without
     assert model.score(X[100:], y[100:]) > 0.55
+
+
+def test_a_published_learner_goes_through_the_mechanism_that_is_named():
+    options: Any = {"epsilon": 6.0, "rounds": 2, "random_state": 1}
+    model = PrivateBoosting("stump, as published", mechanism="duchi", **options)
+    model.fit(X[100:], y[100:], public=PUBLIC)
+    assert model.guarantee_.mechanism.startswith("duchi")
 
 
 def test_campaigns_know_no_simulation():

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import NoPrivacy, seeded
 from tacit.data.cohort import Cohort, Public
-from tacit.learners.learner import Facts, ReportTerms, ShareQuery
+from tacit.learners.learner import Facts, ReportTerms, ShareQuery, _RecordTapes
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Linear, ScoreModel, Trees
@@ -23,6 +23,7 @@ from tacit.learners.owners.cross_tables import OwnedRows
 from tacit.learners.owners.logistic import Logistic, fit_each, fit_owners
 from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
 from tacit.learners.query import Answer
+from tacit.sums.vector_terms import RecordTerms, VectorTerms, coins_of_share, round_shares
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 from tests.mechanisms.membership import contains
 
@@ -260,3 +261,22 @@ def test_the_best_threshold_is_the_best_of_all(classes):
         values = np.unique(X[:, column])
         tried = [errors(column, cut) for cut in (values[1:] + values[:-1]) / 2]
         assert errors(column, found[column]) == min(tried)
+
+
+def test_a_site_adds_what_its_records_would_add_one_by_one():
+    """Coins of later attempts included: of many records that are drawn again at once."""
+    X, y = task(2, n=700, dim=5)[:2]
+    learner = Centroid()
+    facts = learner.facts(Public(X, y, 2))
+    law = VectorTerms.of(learner.space(facts), 1.0, 1e-6)
+    law = replace(law, bound=law.bound // 2)  # most do not fit at once
+    terms = RecordTerms.at_sites(law, records=600)
+    query = ShareQuery(1, 1, None, learner, facts, Ensemble(2), terms)
+    tape, coins = seeded(3).of(np.array([4])), coins_of_share(terms)
+    total = np.zeros(terms.dim, dtype=np.int64)
+    for record in range(600):
+        alone = Cohort(X, y, np.array([[record, record + 1]]))
+        tapes = _RecordTapes(tape, record, *coins)
+        total += round_shares(learner.share(query, alone), terms, tapes)[0]
+    found = query.measure(Cohort(X, y, np.array([0, 700])), tape)
+    assert (found[0] == terms.tell(total, 600)).all()

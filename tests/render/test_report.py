@@ -77,6 +77,20 @@ def test_an_empty_document_is_a_page_too(tmp_path):
     assert "<h1>Nothing</h1>" in (tmp_path / "new" / "empty.html").read_text()
 
 
+def test_notebooks_show_reports_and_charts_in_frames_that_run_nothing(shown):
+    for part, words in ((DOCUMENT, DOCUMENT.title), (CURVES, "Error against epsilon")):
+        frame = part._repr_html_()
+        assert frame.count("<") == 2  # the frame's own: the page inside is escaped
+        assert " sandbox " in frame
+        page, wrong = watched(shown[0], "about:", viewport={"width": 800, "height": 900})
+        page.set_content(frame)
+        inside = page.frame_locator("iframe")
+        inside.get_by_role("heading", name=words).first.wait_for()
+        assert inside.locator("svg.chart").first.is_visible()
+        assert inside.locator("html").evaluate("(root) => root.scrollWidth") <= 800
+        assert wrong == []
+
+
 def test_markdown_says_the_same_and_escapes():
     text = markdown_of(DOCUMENT)
     assert "# Four hospitals" in text

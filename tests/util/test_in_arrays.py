@@ -30,8 +30,13 @@ def _odd_rows(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
 
 
 def _affine(rng: np.random.Generator) -> tuple[Any, ...]:
-    X, matrix = _odd_rows(rng, 60, 7), rng.normal(size=(7, 3))
-    return X, rng.normal(size=7), matrix, np.full((60, 3), 9.0)
+    X, matrix = _odd_rows(rng, 63, 7), rng.normal(size=(7, 3))
+    return X, rng.normal(size=7), matrix, np.full((63, 3), 9.0)
+
+
+def _affine_to_two(rng: np.random.Generator) -> tuple[Any, ...]:
+    X, centre, matrix, _ = _affine(rng)
+    return X, centre, np.ascontiguousarray(matrix[:, :2]), np.full((63, 2), 9.0)
 
 
 def _softmax(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -41,22 +46,36 @@ def _softmax(rng: np.random.Generator) -> tuple[Any, ...]:
 def _trees(rng: np.random.Generator) -> tuple[Any, ...]:
     column = np.array([0, 2, -1, -1, 1, -1, -1, -1])  # a tree of three cuts, and a bare leaf
     left, right = np.array([1, 2, 0, 0, 5, 0, 0, 0]), np.array([4, 3, 0, 0, 6, 0, 0, 0])
-    walk = scores._Walk(np.array([0, 7]), column, rng.normal(size=8), left, right)
-    return _odd_rows(rng, 50, 3), walk, rng.normal(size=8), np.array([1, 0]), np.ones((50, 2))
+    roots, classes, value = np.array([0, 7]), np.array([1, 0]), rng.normal(size=8)
+    trees = scores.Trees(column, rng.normal(size=8), left, right, value, roots, classes)
+    return _odd_rows(rng, 150, 3), trees._walk, value, classes, np.ones((150, 2))
+
+
+def _steps(rng: np.random.Generator) -> tuple[Any, ...]:
+    size = 80  # nodes ask or are leaves at random; the last two can only be leaves
+    here = np.arange(size - 2)
+    left, right = (np.append(rng.integers(here + 1, size), [0, 0]) for _ in range(2))
+    column = np.where(rng.random(size) < 0.7, 2, -1)
+    column[-2:] = -1
+    return left, right, column, np.zeros(size, dtype=np.int64)
 
 
 def _marks(rng: np.random.Generator) -> tuple[Any, ...]:
     X, walk, *_ = _trees(rng)
-    return X, walk, np.array([0, 0, 0, 1, 0, 2, 3, 4]), np.zeros((50, 5))
+    return X, walk, np.array([1, 0, 1, 2, 0, 3, 4, 5]), np.zeros((150, 7))
 
 
 def _products(rng: np.random.Generator) -> tuple[Any, ...]:
-    return _odd_rows(rng, 60, 5), np.zeros((60, 20))
+    return _odd_rows(rng, 60, 5), np.zeros((60, 23)), 2
 
 
 def _waves(rng: np.random.Generator) -> tuple[Any, ...]:
     angle = _odd_rows(rng, 200, 6) * 10.0 ** rng.integers(-2, 6, size=(200, 6))
-    return angle, np.zeros((200, 12))
+    return angle, np.zeros((200, 15)), 1
+
+
+def _scaled(rng: np.random.Generator) -> tuple[Any, ...]:
+    return _odd_rows(rng, 60, 7), 0.2, rng.normal(size=6), rng.normal(size=6)
 
 
 def _shares(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -101,13 +120,16 @@ def _fill(rng: np.random.Generator) -> tuple[Any, ...]:
 
 CASES: dict[str, Case] = {
     "affine": (affine, _affine),
+    "affine to two columns": (affine, _affine_to_two),
     "softmax": (scores._softmax, _softmax),
+    "steps": (scores._count_steps, _steps),
     "trees": (scores._add_scores, _trees),
     "marks": (scores._mark_leaves, _marks),
     "products": (features._products, _products),
     "waves": (features._waves, _waves),
+    "scaled": (features._scale, _scaled),
     "shares": (mean_shortened, _shares),
-    "ball": (spaces._move_inside, _ball),
+    "ball": (spaces.move_inside, _ball),
     "draw": (privunit._draw_codewords, _draw),
     "sum": (privunit._sum, _sum),
     "codewords": (codewords._fill, _fill),

@@ -10,7 +10,7 @@ import pytest
 from tacit._util.kernels import Kernel, affine, exponential, high_half, interpreted, turn
 
 
-@pytest.mark.parametrize("width", [1, 7])
+@pytest.mark.parametrize("width", [1, 2, 7])
 def test_interpreted_loops_give_the_same_bits(width):
     rng = np.random.default_rng(1)
     X, centre = rng.normal(size=(20, 5)), rng.normal(size=5)
@@ -24,13 +24,14 @@ def test_interpreted_loops_give_the_same_bits(width):
     assert (compiled[3] == 0).all()
 
 
+@pytest.mark.parametrize("width", [2, 3])
 @pytest.mark.parametrize("terms", range(1, 10))
-def test_terms_are_added_one_after_the_other(terms):
+def test_terms_are_added_one_after_the_other(terms, width):
     rng = np.random.default_rng(terms)
     X, centre = rng.normal(size=(30, terms)), rng.normal(size=terms)
     X[rng.random(X.shape) < 0.3], X[4] = 0.0, centre
-    matrix = rng.normal(size=(terms, 3)) * 10.0 ** rng.integers(-9, 9, size=(terms, 3))
-    found, wanted = np.empty((30, 3)), np.zeros((30, 3))
+    matrix = rng.normal(size=(terms, width)) * 10.0 ** rng.integers(-9, 9, size=(terms, width))
+    found, wanted = np.empty((30, width)), np.zeros((30, width))
     affine(X, centre, matrix, found)
     for j in range(terms):  # in another order the last bits differ
         wanted += (X[:, [j]] - centre[j]) * matrix[j]

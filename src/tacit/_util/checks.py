@@ -9,6 +9,7 @@ written are known to be writable before the work begins.
 
 import codecs
 import csv
+import errno
 import math
 import os
 import re
@@ -20,7 +21,7 @@ from io import TextIOWrapper
 from itertools import islice, pairwise
 from numbers import Integral, Real
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import mkstemp
 from typing import Any
 
 
@@ -79,7 +80,11 @@ _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 _OTHER_KINDS = {  # what files begin with that are no CSV
     b"\x1f\x8b": "it is compressed (gzip): unpack it first",
     b"PK": "it is a workbook or an archive: save it as CSV first",
+    b"{": "it is JSON: save it as CSV first",
+    b"[": "it is JSON: save it as CSV first",
+    b"<": "it is a page (HTML or XML): save it as CSV first",
     b"PAR1": "it is a parquet file: let its name end in .parquet",
+    b"PARE": "it is encrypted: decrypt it first",
     b"\xff\xfe": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
     b"\xfe\xff": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
 }
@@ -87,7 +92,9 @@ _MOST_FIRST = max(map(len, _OTHER_KINDS))
 _DELIMITERS = (",", ";", "\t", "|")
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)?")
 _LISTED = 20  # columns that an error names
+_TRIED = 1 << 16  # bytes that are written to see that a disk takes them
 _LOOKED_AT = 2_000  # rows that are looked at before anything is loaded that reads all of them
+_VALUES = 1 << 20  # of wide rows no more values than that
 
 
 def not_text(file: Path, encoding: str = "utf-8") -> ValueError:
@@ -104,6 +111,8 @@ def unreadable(
     """The library's message may quote a row: only its figures are told; `found` is what a second
     look at the file says.
     """
+    if isinstance(problem, OSError) and problem.errno is not None:
+        return refused(file, problem)
     said = str(problem or "")
     if file.suffix.lower() in PARQUET and found:
         why = found
@@ -119,6 +128,14 @@ def unreadable(
         if file.suffix.lower() in PARQUET and first in (b"", b"PAR1"):
             why = "it is cut off or damaged: write it again" if first else "it is empty"
     return _no_table(file, why)
+
+
+def refused(file: Path, problem: OSError) -> ValueError:
+    """A file that the system does not give: it has gone, is not for this user, a disk is broken."""
+    if problem.errno in (errno.ENOENT, errno.ENOTDIR):
+        return ValueError(f"{file} is not there any more: bring it back, or leave it out")
+    why = os.strerror(problem.errno or 0)
+    return ValueError(f"{file} cannot be read ({why}): mend that, or leave it out")
 
 
 def check_text_form(decimal: str, encoding: str) -> None:
@@ -153,8 +170,12 @@ def read_heading(
     line has most; an error if it is of another kind, lacks one of these columns, or if one of the
     `look_at` rows that follow is ragged.
     """
+    try:
+        opened = file.open("rb")
+    except OSError as problem:
+        raise refused(file, problem) from None
     with (
-        file.open("rb") as content,
+        opened as content,
         TextIOWrapper(
             content,
             encoding="utf-8-sig" if is_utf8(encoding) else encoding,
@@ -178,7 +199,8 @@ def read_heading(
         names = [name.strip() for name in next(csv.reader([line], delimiter=delimiter), [])]
         require_columns(file, names, *columns)
         rows = csv.reader(text, delimiter=delimiter)
-        ragged = _ragged_row(rows, len(names), look_at, lines_before=1)
+        few = min(look_at, _VALUES // max(1, len(names)))
+        ragged = _ragged_row(rows, len(names), few, lines_before=1)
     if ragged:
         raise _no_table(file, ragged)
     return Heading(delimiter, tuple(names))
@@ -186,29 +208,46 @@ def read_heading(
 
 def require_columns(file: Path, names: Collection[str], *columns: str | None) -> None:
     """An error that names the columns there are, unless these are among them."""
+    known = set(names)
     for name in columns:
-        if name is not None and name not in names:
+        if name is not None and name not in known:
             raise ValueError(f"column {name!r} is not in {file}; it has {listed(name, names)}")
 
 
 def listed(wanted: str, names: Collection[str]) -> str:
-    """Names of columns, the likeliest one first where there are too many; and what a first line
-    of numbers may mean.
+    """Names of columns, the likeliest one first where there are too many. A first line with
+    numbers may be somebody's row: it is not quoted.
     """
+    if any(_NUMBER.fullmatch(name) for name in names):
+        return (
+            f"{len(names):,} columns, with numbers for names: does its first line hold the names "
+            "of columns?"
+        )
     near = get_close_matches(wanted, names, n=1)
-    told = list(dict.fromkeys((*near, *names)) if len(names) > _LISTED else names)[:_LISTED]
+    likely = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{some_of(dict.fromkeys((*near, *names)) if len(names) > _LISTED else names)}{likely}"
+
+
+def some_of(names: Collection[str]) -> str:
+    """Names, and how many more there are where they are too many for a line.
+
+    >>> some_of([f"x{number}" for number in range(100_000)])[-24:]
+    'x18, x19 and 99,980 more'
+    """
     more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-    numbers = any(_NUMBER.fullmatch(name) for name in names)
-    hint = ": does its first line hold the names of columns?" if numbers else ""
-    likely = f"; did you mean {near[0]!r}?" if near and not numbers else ""
-    return f"{', '.join(told)}{more}{hint}{likely}"
+    return f"{', '.join(islice(names, _LISTED))}{more}"
 
 
 def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
-    """Which line first has another number of values than the heading has names; empty: none."""
-    with file.open(encoding=encoding, errors="replace", newline="") as text:
-        lines = csv.reader(text, delimiter=delimiter)
-        return _ragged_row(lines, len(next(lines, [])), None, lines_before=0)
+    """Which line first has another number of values than the heading has names; empty: none, or
+    the file has gone.
+    """
+    try:
+        with file.open(encoding=encoding, errors="replace", newline="") as text:
+            lines = csv.reader(text, delimiter=delimiter)
+            return _ragged_row(lines, len(next(lines, [])), None, lines_before=0)
+    except OSError:
+        return ""
 
 
 def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> str:
@@ -297,8 +336,12 @@ def make_folder(option: str, out: Path) -> None:
 def _try_writing(option: str, place: Path) -> None:
     """Rights alone do not tell: a disk may be full, or forbid it to everybody."""
     try:
-        with NamedTemporaryFile(dir=place, prefix=".tacit-"):
-            pass
+        handle, name = mkstemp(dir=place, prefix=".tacit-")
+        try:
+            with open(handle, "wb") as file:
+                file.write(bytes(_TRIED))  # an empty file is made on full disks, too
+        finally:
+            Path(name).unlink()
     except OSError as problem:
         raise ValueError(
             f"{option}: {place} cannot be written to ({problem.strerror}); choose another"

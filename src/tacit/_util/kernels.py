@@ -258,7 +258,8 @@ def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArra
     left out, so that time does not depend on rows.
     """
     fours = len(matrix) - len(matrix) % 4
-    for i in range(len(X)):
+    done = _to_two_columns(X, centre, matrix, out) if matrix.shape[1] == 2 else 0
+    for i in range(done, len(X)):
         for k in range(matrix.shape[1]):
             out[i, k] = 0.0
         for j in range(0, fours, 4):
@@ -271,6 +272,25 @@ def affine(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArra
             x = X[i, j] - centre[j]
             for k in range(matrix.shape[1]):
                 out[i, k] += x * matrix[j, k]
+
+
+@kernel
+def _to_two_columns(X: FloatArray, centre: FloatArray, matrix: FloatArray, out: FloatArray) -> int:
+    """`affine` of as many rows as are fours, four side by side: a sum waits for the one before it.
+    Answers how many.
+    """
+    fours = len(X) - len(X) % 4
+    for i in range(0, fours, 4):
+        a, b, c, d = X[i], X[i + 1], X[i + 2], X[i + 3]
+        a0, b0, c0, d0, a1, b1, c1, d1 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        for j in range(len(matrix)):
+            e, f, g, h = a[j] - centre[j], b[j] - centre[j], c[j] - centre[j], d[j] - centre[j]
+            m0, m1 = matrix[j, 0], matrix[j, 1]
+            a0, b0, c0, d0 = a0 + e * m0, b0 + f * m0, c0 + g * m0, d0 + h * m0
+            a1, b1, c1, d1 = a1 + e * m1, b1 + f * m1, c1 + g * m1, d1 + h * m1
+        out[i, 0], out[i + 1, 0], out[i + 2, 0], out[i + 3, 0] = a0, b0, c0, d0
+        out[i, 1], out[i + 1, 1], out[i + 2, 1], out[i + 3, 1] = a1, b1, c1, d1
+    return fours
 
 
 @affine.by_arrays(lambda X, centre, matrix, out: X.size * matrix.shape[1])
@@ -344,11 +364,13 @@ def turn(angle: float) -> tuple[float, float]:
     million, or none. The same bits everywhere.
     """
     c, s, quadrant = _in_quarter(angle if abs(angle) <= _FARTHEST else 0.0)
-    is_odd = quadrant == 1.0 or quadrant == 3.0
-    cosine, sine = (s, c) if is_odd else (c, s)
-    cosine = -cosine if quadrant == 1.0 or quadrant == 2.0 else cosine
-    sine = -sine if quadrant >= 2.0 else sine
-    return cosine, sine
+    is_odd = (quadrant == 1.0) | (quadrant == 3.0)
+    cosine = s if is_odd else c
+    sine = c if is_odd else s
+    # signs as factors: then nothing branches, and a loop takes several angles at once
+    before = -1.0 if (quadrant == 1.0) | (quadrant == 2.0) else 1.0
+    below = -1.0 if quadrant >= 2.0 else 1.0
+    return cosine * before, sine * below
 
 
 def turns(angles: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -81,6 +81,7 @@ def use_journal(connection: sqlite3.Connection) -> None:
                 raise
             time.sleep(_PAUSE)
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA secure_delete = ON")  # what was deleted is not left in the file
 
 
 def make_private(path: Path) -> None:

@@ -30,12 +30,14 @@ from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
 MAPS = ("linear", "products")
-_LEAST_RISE, _FEW_DRAWS = 1e-3, 20  # of accuracy, that sums must promise; models drawn to tell
+LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
+_LEAST_RISE = 1e-3  # of accuracy, that sums must promise, and all where public rows show no mistake
 _DRAWS = 200  # models drawn to tell what accuracy to expect
 _SITE_DRAWS, _SURE = 60, 0.9  # models drawn where sites are asked; part of them that must gain
 _TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _LEVEL = 4.0  # variance of the intercept
 _LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
+_BESIDE = 0.2  # part of what the data user's own model explains that another group may, at least
 _MODEL = 0.25  # variance of the weight of the data user's own model around 1
 _THEIR_LEVEL = (1e-2, 2.0)  # the same for the level that owners have of their own
 _TILT = (1.0, 2.0)  # variance of the tilt in units of chance, spread of its logarithm
@@ -230,13 +232,18 @@ class Combination:
         size, phi = self.public.classes - 1, self._posterior.phi
         blocks = covariance.reshape(size, phi.shape[1], size, -1)
         one = np.einsum("aiaj->ij", blocks) / size
-        return float(np.mean(weights * ((phi @ one) * phi).sum(axis=1)))
+        found = float(np.mean(weights * ((phi @ one) * phi).sum(axis=1)))
+        return max(0.0, found)  # of covariances that differ by next to nothing, rounded below
 
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
     """How to ask: a combination, what it should gain in log loss and accuracy (`rise`), in how many
-    rounds, by shares of so many `numbers` about which `features`.
+    rounds, by shares of so many `numbers` about which `features`; `doubt` says why not to ask
+    although the log loss would fall.
+
+    `rise` is over the data user's own model, and part of it may be what public rows alone say
+    against that one; `gain` is what answers add.
     """
 
     combination: Combination | SummedGradients
@@ -245,6 +252,15 @@ class Outlook:
     rounds: int
     features: str
     numbers: int
+    doubt: str = ""
+
+    @property
+    def why_not(self) -> str:
+        """Why nobody is to be asked, in words; empty: it is worth asking."""
+        if self.gain >= LEAST_GAIN:
+            return self.doubt
+        fall = f"{self.gain:.4f}" if self.gain >= 1e-4 else "less than 0.0001"
+        return f"the log loss would fall by {fall}, {LEAST_GAIN:g} is the least worth asking for"
 
     @property
     def own(self) -> PublicModel:
@@ -268,33 +284,49 @@ def look_ahead(
         return _outlook_of_sums(SummedGradients(public, own, crowd))
     belief = Combination(public, own, maps, crowd)
     with threadpool_limits(1):
-        change = belief.change
+        change, rise = belief.change, belief.expected_rise(_DRAWS, 0)
+        most = 1 / (2 + len(public.y)) if own.accuracy == 1.0 else 1.0  # that is likely to be wrong
         return Outlook(
             belief,
             belief.gain,
-            belief.expected_rise(_DRAWS, 0),
+            rise,
             rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
             features=belief.features,
             numbers=belief.numbers,
+            doubt=_NO_MISTAKE if most < 1 and min(rise, most) < _LEAST_RISE else "",
         )
 
 
+_NO_MISTAKE = (
+    "your rows, each left out in turn, are all predicted right: they show nothing that could be "
+    "put right"
+)
+
+
 def _outlook_of_sums(summed: SummedGradients) -> Outlook:
-    """What sums should gain: nothing, where no more rows are expected to be predicted right. Sites
-    differ, which public rows do not show: from them more is wanted, a rise in nearly all models
-    that public rows allow.
+    """What sums should gain. Where no more rows are expected to be predicted right, nobody is to be
+    asked. Sites differ, which public rows do not show: from them more is wanted, a rise in nearly
+    all models that public rows allow.
     """
-    rises = summed.expected_rise(_FEW_DRAWS, 0) >= _LEAST_RISE
-    if rises and summed.population.site_records:
+    rise, doubt = summed.expected_rise(_DRAWS, 0), ""
+    if rise < _LEAST_RISE:
+        doubt = "no more rows would be predicted right"
+    elif summed.population.site_records:
         each = [summed.expected_rise(1, seed) for seed in range(1, 1 + _SITE_DRAWS)]
-        rises = bool(np.mean(np.array(each) > 0) >= _SURE)
+        wrong = int(np.sum(np.array(each) <= 0))
+        if not _SITE_DRAWS - wrong >= _SURE * _SITE_DRAWS:
+            doubt = (
+                f"accuracy would rise by {100 * rise:.2f} points on average, but not at all in "
+                f"{wrong} of {_SITE_DRAWS} models that your rows allow, and sites differ, too"
+            )
     return Outlook(
         summed,
-        summed.gain if rises else 0.0,
-        summed.expected_rise(_DRAWS, 0),
+        summed.gain,
+        rise,
         rounds=summed.rounds,
         features=summed.features,
         numbers=summed.numbers,
+        doubt=doubt,
     )
 
 
@@ -324,8 +356,12 @@ def _posterior_of(
                 PriorScale(columns, group.strength, guess, _LINEAR[1], late=fitted is not None)
             )
         else:
-            size, late = _OTHER[0] / group.dim, fitted is not None and public.classes > 2
-            scales.append(PriorScale(columns, group.strength, size, _OTHER[1], late=late))
+            late = fitted is not None and public.classes > 2
+            whole = _OTHER[0] if late else max(_OTHER[0], _BESIDE * _explained_by(own))
+            guess = whole / group.dim
+            scales.append(
+                PriorScale(columns, group.strength, guess, _OTHER[1], late=late, explore=True)
+            )
     linear, dim = basis.columns("linear").stop, basis.dim
     scales.append(PriorScale(slice(dim, dim + 1), np.ones(1), *_THEIR_LEVEL, late=True))
     tilted = min(linear - 1, _TILTED)
@@ -343,6 +379,12 @@ def _posterior_of(
         owners=StandIn(phi, public.classes, tilt.columns),
         fitted=fitted,
     )
+
+
+def _explained_by(own: PublicModel) -> float:
+    """The variance of a contrast of the data user's own scores, of rows out of fold."""
+    said = own.held_out @ contrasts(own.held_out.shape[1])
+    return float(said.var(axis=0).mean())
 
 
 def _is_linear(basis: Basis, own: PublicModel) -> bool:

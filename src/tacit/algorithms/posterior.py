@@ -14,7 +14,7 @@ precision; the scales of groups come from the evidence. Derivation: combination.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +34,7 @@ _POOR = (
     2.0  # mean square of an answer's standardised residuals from which on another mode is sought
 )
 _LOOSE = (0.02, 30.0)  # there: part of a fitted model's precision, factor of scales
+_CHANCE, _TIMES = 2.0, 3  # deviations of it that pass for chance; times that doubt may grow
 # deviations beyond which a row is tilted no further: one outlier is not where owners are
 _FAR = 3.0
 _GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
@@ -43,7 +44,8 @@ _GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its gue
 class PriorScale:
     """A guess of how large the coefficients in `columns` are: their variance is s times `strength`,
     log s is normal around log `guess` with deviation `spread`; spread 0: s is the guess. `late`:
-    only answers tell more.
+    only answers tell more. `explore`: there may be nothing at all, and only questions about it
+    tell, so that they count on more than its mean.
     """
 
     columns: slice
@@ -51,9 +53,11 @@ class PriorScale:
     guess: float
     spread: float
     late: bool = False
+    explore: bool = False
 
     def weigh(self, values: FloatArray, seen: FloatArray) -> tuple[float, float]:
-        """The most likely size of s and its mean, over a grid weighted by the evidence.
+        """The most likely size of s, and what questions count on: its mean, or its root mean square
+        where it is to be explored; over a grid weighted by the evidence.
 
         With likelihood exp(b^T t - t^T M t / 2) in the group's coefficients, the others integrated
         out, the evidence of s is that of N(0, s S): -1/2 log(1 + s e) + 1/2 u^2 s / (1 + s e) over
@@ -65,7 +69,9 @@ class PriorScale:
         evidence = evidence - 0.5 * (_GRID / self.spread) ** 2
         weights = np.exp(evidence - evidence.max())
         weights = weights / weights.sum()
-        return float(np.exp(weights @ np.log(grid))), float(weights @ grid)
+        power = 2 if self.explore else 1
+        expected = float(weights @ grid**power) ** (1 / power)
+        return float(np.exp(weights @ np.log(grid))), expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +205,7 @@ class Posterior:
         self._tilt = np.zeros(len(self.tilt.strength))
         self._found = np.array([scale.guess for scale in (*self.scales, self.tilt)])
         self._expected = self._found.copy()
-        self._trust = 1.0
+        self._trust, self._doubt = 1.0, 1.0
         self._settle(4)
         self._before = self._leverage(slice(0, self.plain.stop)).trace(axis1=1, axis2=2)
         if self.fitted is not None:
@@ -246,6 +252,7 @@ class Posterior:
         self._settle(2)
         if self.fitted is not None and self._misfit > _POOR:
             self._seek_another_mode()
+        self._doubt_answers()
 
     @property
     def held_out(self) -> FloatArray:
@@ -282,7 +289,8 @@ class Posterior:
         """The covariance of the model's coefficients after an answer with this noise."""
         rounds = len(self.answers) + 1
         told = self.owners.foretell(asked, noise, self._all, self._tilt, rounds=rounds)
-        return self._block(self._precision + told.change.T @ told.change / told.noise)
+        variance = self._doubt * told.noise
+        return self._block(self._precision + told.change.T @ told.change / variance)
 
     @property
     def _misfit(self) -> float:
@@ -299,7 +307,24 @@ class Posterior:
     def _foretell(self, answer: "AnsweredQuestion") -> Forecast:
         """What an answer should have been, by what is believed now."""
         asked, rounds = answer.question, len(self.answers)
-        return self.owners.foretell(asked, answer.noise, self._all, self._tilt, rounds=rounds)
+        told = self.owners.foretell(asked, answer.noise, self._all, self._tilt, rounds=rounds)
+        return replace(told, noise=self._doubt * told.noise)
+
+    def _doubt_answers(self) -> None:
+        """Answers that are further from what public rows foretell than their noise allows count as
+        so much noisier: rows that lie elsewhere are no measure of owners', and steps by them go
+        astray, the further the surer answers seem.
+        """
+        for _ in range(_TIMES):
+            squares = [
+                (float((apart**2).mean()) / noise, len(apart))
+                for apart, noise in self._residual_answers
+            ]
+            beyond = [square for square, n in squares if square > 1 + _CHANCE * np.sqrt(2 / n)]
+            if not beyond:
+                return
+            self._doubt *= max(beyond)
+            self._settle(2)
 
     def _seek_another_mode(self) -> None:
         """From where public rows hardly count and owners' rows may lie anywhere; the one of the

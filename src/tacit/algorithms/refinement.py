@@ -29,7 +29,6 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.gradient import Discriminant, class_residuals
 from tacit.learners.query import Answer
 
-LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
 _PRIVATE_QUANTILE = 0.1  # of lengths of shares, to clip at: noise grows with the radius
 
 
@@ -65,14 +64,6 @@ class Refined:
     @property
     def model(self) -> ScoreModel:
         return self.stages[-1]
-
-
-def too_little(gain: float) -> str:
-    """Why nobody is asked, in words."""
-    return (
-        f"they would add too little (log loss {gain:.1g} lower, {LEAST_GAIN:g} is the least "
-        "worth asking for)"
-    )
 
 
 def refine(
@@ -111,8 +102,8 @@ def refine(
             ended=why,
         )
 
-    if look.gain < LEAST_GAIN:
-        return end(f"nobody was asked: {too_little(look.gain)}")
+    if look.why_not:
+        return end(f"nobody was asked: {look.why_not}")
     number = look.rounds if rounds is None else whole("rounds", rounds, 1)
     nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):

@@ -63,6 +63,7 @@ class _Told:
     chances: FloatArray
     moments: FloatArray
     noise: float
+    owners: int
 
 
 @dataclass(eq=False)
@@ -165,7 +166,7 @@ class SummedGradients:
                 slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
                 moments = self._moments(self._theta, chances) + slope
                 noise /= self._left**2
-                self._told.append(_Told(self._theta, chances, moments, noise))
+                self._told.append(_Told(self._theta, chances, moments, noise, answer.n))
                 self._settle()
             self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
             self._aim(self._scores(self._theta))
@@ -250,9 +251,15 @@ class SummedGradients:
         """What everybody's answers would explain of each coefficient's variance, and the rest."""
         before = self._public_precision(min(self._scale, _FORESEEN))
         noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
-        curve = self._left * self._curve
-        after = 1 / (before + self.rounds * curve**2 / noise)
+        chance = self._chance(self.population.owners)
+        after = 1 / (before + self._curve**2 / (noise / (self.rounds * self._left**2) + chance))
         return 1 / before - after, after
+
+    def _chance(self, owners: int) -> FloatArray:
+        """The variance of an exact answer along each axis, owners drawn at random: that of a slope
+        is its curvature. They are the same in all rounds, so their mean has no less of it.
+        """
+        return self._curve / (owners * self.population.rows)
 
     def _settle(self) -> None:
         """Every answer says which moments the best model has, with the variance of its noise and of
@@ -268,8 +275,9 @@ class SummedGradients:
             moments = sum(
                 each * told.moments for each, told in zip(weights, self._told, strict=True)
             )
-            self._theta = self._likeliest(before, moments / weight, weight)
-        self._precision = before + self._curve**2 * weight
+            known = 1 / (1 / weight + self._chance(min(told.owners for told in self._told)))
+            self._theta = self._likeliest(before, moments / weight, known)
+        self._precision = before + self._curve**2 * known
 
     def _doubt(self, told: _Told, chances: FloatArray) -> FloatArray:
         """The variance of what stand-ins say in place of owners' rows: they are made of a sample,

@@ -50,7 +50,6 @@ from tacit.learners.learner import Facts, Learner, ReportTerms, ShareQuery
 from tacit.learners.models.features import FeatureMap, Rows
 from tacit.learners.models.scores import Forest, ScoreModel, Trees
 from tacit.learners.owners.gradient import Discriminant
-from tacit.learners.owners.logistic import Logistic
 from tacit.mechanisms.streams import SeededStream
 from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy
@@ -124,7 +123,7 @@ def long_walks(trees: int, length: int) -> Learner:
 
 CASES = (
     ClockCase("one value", long_walks(_TREES, _CHAIN), owner(0.9, _ROWS), owner(-0.9, _ROWS)),
-    ClockCase("number of rows", Logistic(), owner(0.9, _ROWS), owner(0.9, 1)),
+    ClockCase("number of rows", long_walks(_TREES, _CHAIN), owner(0.9, _ROWS), owner(0.9, 1)),
 )
 
 

@@ -197,7 +197,7 @@ class Recorder(httpx.AsyncBaseTransport):
     def link(self) -> Link:
         """A link of one owner or gateway to this coordinator; nobody waits by chance."""
         clients = [httpx.AsyncClient(transport=self, base_url=ADDRESS) for _ in range(4)]
-        return Link(clients, coin=lambda: 0.0)
+        return Link(clients, coin=lambda: 0.0, shortest=0.0)
 
     def begin_again(self) -> None:
         """Forget what was sent, and how often there was nothing to answer."""

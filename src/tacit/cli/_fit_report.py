@@ -133,14 +133,13 @@ def show(found: FitResult, console: Console) -> None:
     if found.warning:
         console.print(f"[bold yellow]{found.warning}[/]")
     console.print()
-    show_guarantee(found, console)
+    show_guarantee(found.guarantee, console)
     console.print("\nNext:")
     console.print(f"  {found.next_command}", markup=False, soft_wrap=True)
 
 
-def show_guarantee(found: FitResult, console: Console) -> None:
+def show_guarantee(guarantee: Guarantee, console: Console) -> None:
     """The guarantee in two columns."""
-    guarantee = found.guarantee
     console.print(f"[{'bold red' if guarantee.void else 'bold'}]{escape(guarantee.headline)}[/]")
     grid = _grid()
     for name, text in guarantee.terms:
@@ -148,6 +147,78 @@ def show_guarantee(found: FitResult, console: Console) -> None:
     for number, sentence in enumerate(guarantee.not_protected):
         grid.add_row("" if number else "not protected", escape(sentence))
     console.print(grid)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnModels:
+    """What a simulated scheme leaves its participants, measured on rows that nobody learned from:
+    accuracies by participant, and of the data user's own model.
+    """
+
+    method: str
+    path: Path
+    rows: int
+    accuracies: dict[str, float]
+    public_only: float
+    guarantee: Guarantee
+
+    @classmethod
+    def of(
+        cls,
+        method: str,
+        path: Path,
+        rows: tuple[UserTable, IntArray],
+        model: Any,
+        own: PublicModel,
+    ) -> "OwnModels":
+        table, classes = rows
+        found = {
+            str(name): measure(each.predict_proba(table), classes)["accuracy"].value
+            for name, each in model.models_.items()
+        }
+        alone = measure(own.model.probabilities(model.schema_.encode(table).X), classes)
+        accuracy = alone["accuracy"].value
+        return cls(
+            method, path, len(classes), found, public_only=accuracy, guarantee=model.guarantee_
+        )
+
+    @property
+    def mean(self) -> float:
+        return sum(self.accuracies.values()) / len(self.accuracies)
+
+    def show(self, console: Console) -> None:
+        """Accuracies beside public rows alone, and that nothing is promised."""
+        values = self.accuracies.values()
+        grid = _grid()
+        grid.add_row("participants", f"{len(values):,}, simulated together")
+        grid.add_row(
+            "accuracy",
+            f"of their own models [bold]{self.mean:.3f}[/] on average, {min(values):.3f} to "
+            f"{max(values):.3f}, on {self.rows:,} rows of {escape(str(self.path))}; your public "
+            f"rows alone {self.public_only:.3f}",
+        )
+        grid.add_row("model", "none is written: participants keep theirs, which show their rows")
+        console.print()
+        console.print(grid)
+        console.print()
+        show_guarantee(self.guarantee, console)
+
+    def as_document(self, seconds: float) -> dict[str, object]:
+        """The same as one JSON object."""
+        return {
+            "model": None,
+            "method": self.method,
+            "owners": len(self.accuracies),
+            "test": {
+                "path": self.path,
+                "rows": self.rows,
+                "accuracy": self.mean,
+                "by_participant": self.accuracies,
+                "public_only": self.public_only,
+            },
+            "guarantee": {**asdict(self.guarantee), "adversary": self.guarantee.adversary},
+            "seconds": round(seconds, 1),
+        }
 
 
 def as_document(found: FitResult, seconds: float) -> dict[str, object]:

@@ -6,22 +6,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import Heading, one_of, whole
+from tacit._util.checks import Heading, one_of, some_of, whole
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
 from tacit.algorithms.combination import MAPS, Outlook, look_ahead
 from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.cli._fit_report import Evaluation, FitResult, as_document, show
+from tacit.cli._fit_report import Evaluation, FitResult, OwnModels, as_document, show
 from tacit.cli._output import Pace, Screen, Steps, steps
-from tacit.cli.fit import METHODS, OF_LEARNERS, FitFiles, FitMethod
-from tacit.data.sample import ColumnRoles, Sample
+from tacit.cli.fit import OF_LEARNERS, FitFiles, FitMethod, method_of
+from tacit.data.sample import ColumnRoles, Sample, first_notes
 from tacit.data.schema import Schema
 from tacit.data.table_file import (
     OwnerTable,
@@ -96,7 +97,12 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
     if source:
         model.guarantee_ = model.guarantee_.with_first(source)
     model.label_ = roles.label
-    model.save(files.out)
+    if not fitting.method.is_served and files.test is not None and tests is not None:
+        own = OwnModels.of(request.method, files.test, tests, model, fitting.own)
+        own.show(console)
+        screen.tell(**own.as_document(time.monotonic() - began))
+        return
+    keep_model(model, files.out)
     tested = None
     if files.test is not None and tests is not None:
         try:
@@ -121,6 +127,22 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
     screen.tell(**as_document(found, time.monotonic() - began))
     if stopped:
         screen.stop(f"the model is in {files.out}; {stopped}")
+
+
+def keep_model(model: Any, out: Path) -> None:
+    """Write the model, or where that cannot be, keep it elsewhere: owners are not asked again for
+    a full disk.
+    """
+    try:
+        model.save(out)
+    except OSError as problem:
+        wrong = f"--out {out} cannot be written ({problem.strerror or type(problem).__name__})"
+        try:
+            spare = Path(mkdtemp(prefix="tacit-")) / out.name
+            model.save(spare)
+        except OSError:
+            raise ValueError(f"{wrong}, nor a copy below TMPDIR: the model is lost") from None
+        raise ValueError(f"{wrong}: the model is in {spare}; nothing was tested") from None
 
 
 def _show_plan(plan: str, notes: tuple[str, ...], source: str, console: Console) -> None:
@@ -156,12 +178,12 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     missing = sorted(set(names) - set(file.names))
     if missing:
         raise ValueError(
-            f"{data} lacks {', '.join(missing)}, which {roles.schema or public} has: add the "
+            f"{data} lacks {some_of(missing)}, which {roles.schema or public} has: add the "
             f"column, or --leave-out {missing[0]}"
         )
     where = request.options.get("engine") or "inline"
     owned: OwnerTable | FileOwners
-    many = METHODS[request.method].most is None  # owners: else they are few, with many rows each
+    many = method_of(request.method).most is None  # owners: else they are few, with many rows each
     if not many or (where == "inline" and file.is_within(_AT_ONCE)):
         owned = read_owned(file, roles, sample.schema)
     else:  # a block at a time, as they are asked
@@ -176,12 +198,13 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
         for name in file.names
         if name not in used
     ]
-    return sample, replace(owned, notes=(*owned.notes, *more)), ""
+    told = first_notes(more, f"columns of {data} are left out")
+    return sample, replace(owned, notes=(*owned.notes, *told)), ""
 
 
 def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
     """The estimator of a method with the options that were given."""
-    chosen = METHODS[method]
+    chosen = method_of(method)
     options = {option: value for option, value in given.items() if value is not None}
     if chosen.two_classes and len(schema.classes) != 2:
         raise ValueError(
@@ -197,7 +220,7 @@ def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
 
 def check_owners(name: str, column: str | None, count: int) -> None:
     """Refuse to ask too few or too many; how many there are is public."""
-    chosen = METHODS[name]
+    chosen = method_of(name)
     if not chosen.least <= count:
         raise ValueError(
             f"--method {name} needs {chosen.least} owners or more, and column {column!r} "
@@ -243,7 +266,7 @@ class Fitting:
         cls, request: FitRequest, owned: "OwnerTable | FileOwners", sample: Sample, step: Steps
     ) -> "Fitting":
         """Refuse what the method cannot do; fit the public rows alone, and look ahead."""
-        method = METHODS[request.method]
+        method = method_of(request.method)
         check_owners(request.method, request.roles.owner, owned.count)
         estimator = estimator_of(request.method, request.options, sample.schema)
         step("fitting your public rows alone", WEIGHTS["own"])

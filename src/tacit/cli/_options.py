@@ -125,6 +125,13 @@ Categories = Annotated[
 LeaveOut = Annotated[
     list[str] | None, typer.Option(help="A column that is no feature; repeat for more.")
 ]
+ListenTo = Annotated[
+    str | None,
+    typer.Option(
+        help="Of peers (what paper D leaves for later): alike (default; a tenth of epsilon tells "
+        "whose distribution is like one's own), or everybody."
+    ),
+]
 Decimal = Annotated[
     str, typer.Option(help="Sign before decimals in CSV files: a point or a comma.")
 ]

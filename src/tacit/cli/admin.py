@@ -59,7 +59,7 @@ def owners(
     Example:
         tacit admin owners --database sqlite:///running.db
     """
-    from tacit.service.coordinator.sql import Excerpt
+    from tacit.service.coordinator.tables import Excerpt
 
     records = _records(database, campaign)
     if owner is None:
@@ -131,7 +131,7 @@ def log(
     Example:
         tacit admin log --limit 20 --database sqlite:///running.db
     """
-    from tacit.service.coordinator.sql import Excerpt
+    from tacit.service.coordinator.tables import Excerpt
 
     acts = _records(database, campaign).acts(Excerpt(limit, after))
     screen.tell(acts=[act.__dict__ for act in acts])

@@ -79,13 +79,14 @@ def demo_chart(rows: Sequence[DemoRow]) -> Chart:
         else:
             points = [(row.epsilon or 0.0, row.mean, row.std) for row in own]
             lines.append(percents(method, points, kind))
+    runs = "One run." if rows[0].runs == 1 else f"{SPREAD} {rows[0].runs} runs; two servers: one."
     return Chart(
         title="Accuracy against epsilon",
         x_label="epsilon of an owner, all in all",
         y_label="accuracy in %",
         lines=tuple(lines),
         x_scale="log",
-        note=f"{SPREAD} {rows[0].runs} runs; two servers: one run.",
+        note=runs,
     )
 
 

@@ -2,6 +2,7 @@
 programs that are not tacit, or a card for people.
 """
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,7 +58,8 @@ def explain(
     explainer = Explainer(saved)
     found = None if data is None else _explain_rows(explainer, data)
     ranked = _rank(explainer, found)
-    write_page(_page(explainer, ranked, found, str(model)), out)
+    command = shlex.join([str(model), *([] if data is None else ["--data", str(data)])])
+    write_page(_page(explainer, ranked, found, command), out)
     how = "over the public range" if found is None else f"over {len(found.contributions):,} rows"
     screen.tell(page=out, importances=dict(ranked), measured=how, unit=explainer.unit)
     table = table_of()
@@ -140,7 +142,7 @@ def _draw_curve(
 
     if not curve.is_ordered:
         rows = zip(curve.places, curve.changes, strict=True)
-        cells = tuple((str(place), *(f"{change:+.3g}" for change in each)) for place, each in rows)
+        cells = tuple((str(place), *map(_signed, each)) for place, each in rows)
         bars = tuple(each[0] for each in curve.changes) if len(explainer.outputs) == 1 else ()
         heading = ("value", *explainer.outputs)
         return Table(f"{curve.name}, {explainer.unit}", heading, cells, bars=bars, ends=ends)
@@ -160,11 +162,22 @@ def _rows_section(found: "Explanation") -> "Section":
     for number, row in enumerate(found.contributions[:_FIRST, :, 0]):
         others = row.sum() - row[order].sum()
         score = found.start[0] + row.sum()
-        cells = [f"{row[place]:+.2f}" for place in order]
-        lines.append((str(number + 1), *cells, f"{others:+.2f}", f"{score:+.2f}"))
+        cells = (_signed(each) for each in (*row[order], others, score))
+        lines.append((str(number + 1), *cells))
     table = Table(f"Contributions to {found.outputs[0]} ({found.unit})", heading, tuple(lines))
-    start = f"A row of which nothing is known has {found.start[0]:+.2f}; what columns add is exact."
+    start = (
+        f"A row of which nothing is known has {_signed(found.start[0])}; what columns add is exact."
+    )
     return Section("Your rows, one by one", start, (table,))
+
+
+def _signed(value: float) -> str:
+    """A figure among others of its kind, with its sign unless it is next to nothing.
+
+    >>> _signed(0.5), _signed(-0.004), _signed(-1.25)
+    ('+0.50', '0.00', '-1.25')
+    """
+    return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
 
 
 def _promise_section(promise: "Guarantee") -> "Section":

@@ -4,7 +4,7 @@ files are checked here, before anything is loaded that computes.
 A new estimator that can be saved is one more line of `METHODS`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +26,7 @@ from tacit.cli._options import (
     Encoding,
     Label,
     LeaveOut,
+    ListenTo,
     SchemaFile,
 )
 from tacit.cli._output import Screen
@@ -43,7 +44,8 @@ class FitMethod:
     """An estimator by its name in `tacit`, and the options that it takes.
 
     `least` and `most` bound the number of owners. `takes` is what its fit can be handed:
-    "baseline", "outlook". `fixed` is what the method says by its name.
+    "baseline", "outlook". `fixed` is what the method says by its name. `is_served` False: it leaves
+    participants models of their own, and none to write.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class FitMethod:
     least: int = 1
     most: int | None = None
     two_classes: bool = False
+    is_served: bool = True
 
     def check_options(self, name: str, given: dict[str, Any]) -> None:
         """Refuse options that the estimator does not have."""
@@ -108,6 +111,25 @@ METHODS = {
 }
 
 
+def method_of(name: str) -> FitMethod:
+    """A method by its name; what a paper published of peers, too, where `tacit_papers` is."""
+    if name in METHODS:
+        return METHODS[name]
+    from tacit.learners.owners import load_simulations
+    from tacit.learners.peers.own_model import SCHEMES
+
+    load_simulations()
+    if name not in SCHEMES:
+        published = f"; or, simulated and NOT PRIVATE, {'; '.join(SCHEMES)}" if SCHEMES else ""
+        raise bad("method", f"one of {', '.join(sorted(METHODS))}{published}", name)
+    return replace(
+        METHODS["stumps"],
+        options=("rounds", "bins"),
+        fixed=(("method", name),),
+        is_served=False,
+    )
+
+
 def _flag(option: str) -> str:
     return f"--{option.replace('_', '-')}"
 
@@ -138,7 +160,8 @@ def fit(
         str,
         typer.Option(
             help="classifier; boosting (papers A, B); sites (paper C); peers (in turns), stumps "
-            "(paper D) or trees (after InPriv)."
+            "(paper D) or trees (after InPriv); with tacit-papers also DiffPRS (paper D as "
+            "published), a simulation and NOT PRIVATE."
         ),
     ] = "classifier",
     features: Annotated[
@@ -203,8 +226,8 @@ def fit(
     privacy: Annotated[
         str | None,
         typer.Option(
-            help="Of sites: objective or output; 'published' (paper C) and 'none' are "
-            "simulations and NOT PRIVATE."
+            help="Of sites: objective or output; 'published' (paper C), 'published, Lambda' (its "
+            "other reading) and 'none' are simulations and NOT PRIVATE."
         ),
     ] = None,
     loss: Annotated[
@@ -221,13 +244,7 @@ def fit(
             "bad as chance."
         ),
     ] = None,
-    listen_to: Annotated[
-        str | None,
-        typer.Option(
-            help="Of peers (what paper D leaves for later): alike (default; a tenth of epsilon "
-            "tells whose distribution is like one's own), or everybody."
-        ),
-    ] = None,
+    listen_to: ListenTo = None,
     bins: Annotated[
         int | None,
         typer.Option(help="Of peers (paper D): cells that a number's range is cut into.", min=2),
@@ -282,9 +299,7 @@ def fit(
         tacit fit people.parquet --label income --owners state --public mine.csv \\
         --epsilon 1 --out model.tacit
     """
-    chosen = METHODS.get(method)
-    if chosen is None:
-        raise bad("method", f"one of {', '.join(sorted(METHODS))}", method)
+    chosen = method_of(method)
     chosen.check_column(method, owners)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
     options |= {"cuts": cuts, "ridge": ridge, "bound": bound, "error": error}
@@ -304,7 +319,13 @@ def fit(
     headings = files.check(label, owners)
     positive("epsilon", epsilon)
     one_of("trust", NOBODY if trust is None else trust, TRUSTS)
-    check_writable("--out", out, data, public, test, schema)
+    if chosen.is_served:
+        check_writable("--out", out, data, public, test, schema)
+    elif test is None:
+        raise ValueError(
+            f"--method {method} leaves participants models of their own, and none to write: --test "
+            "FILE, which says what these are worth, is missing"
+        )
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     with on_interrupt():

@@ -19,6 +19,7 @@ from tacit.cli._options import (
     Encoding,
     Label,
     LeaveOut,
+    ListenTo,
     SchemaFile,
 )
 from tacit.cli._output import Screen, Steps, steps, table_of
@@ -34,6 +35,7 @@ if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it i
     from tacit.estimators.planning import Plan
 
 _SITES = "sites"
+_SEEN = 0.05  # of a point, in figures with one digit
 _METHODS = ("classifier", _SITES, "peers", "stumps", "trees")
 
 
@@ -62,6 +64,7 @@ def plan(
         ),
     ] = "classifier",
     rounds: Annotated[int, typer.Option(help="Of peers: about how many turns.", min=1)] = 30,
+    listen_to: ListenTo = None,
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
@@ -83,6 +86,7 @@ def plan(
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     trusts = _trusts(method, trust)
+    listening = _listening(method, listen_to)
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
         from tacit._util.kernels import in_arrays
@@ -96,7 +100,7 @@ def plan(
     making: Callable[[list[Population], list[str], Steps], Iterator[Plan | GroupPlan]]
     making = partial(_make_plans, file, roles)
     if method != _METHODS[0]:
-        making = partial(_make_group_plans, method, rounds, (file, roles))
+        making = partial(_make_group_plans, method, (rounds, listening), (file, roles))
     try:
         with in_arrays(), steps(screen, 3 + len(crowds)) as step:
             for each in making(crowds, notes, step):
@@ -120,6 +124,17 @@ def _trusts(method: str, given: Sequence[str] | None) -> Sequence[str]:
     if given:
         raise ValueError(f"--trust does not go with --method {method}")
     return (NOBODY,)
+
+
+def _listening(method: str, given: str | None) -> str:
+    """Whom peers listen to; there are none in other methods."""
+    if method in (_METHODS[0], _SITES):
+        if given is not None:
+            raise ValueError(f"--listen-to does not go with --method {method}")
+        return ""
+    with on_interrupt():
+        from tacit.learners.peers.alike import ALIKE, LISTENING
+    return one_of("listen_to", given or ALIKE, LISTENING)
 
 
 def _crowds(
@@ -151,7 +166,7 @@ def _document(plan: "Plan | GroupPlan") -> dict[str, object]:
 
 def _make_group_plans(
     method: str,
-    rounds: int,
+    peers: tuple[int, str],
     rows: "tuple[TableFile, ColumnRoles]",
     crowds: "list[Population]",
     notes: list[str],
@@ -181,7 +196,10 @@ def _make_group_plans(
             question = default_question(sample.public, crowd.epsilon)
             yield plan_sites(question, sample.public, "guarded", group)
         else:
-            yield plan_peers(method, Cells(sample.schema), rounds, sample.public, group)
+            rounds, listen_to = peers
+            yield plan_peers(
+                method, Cells(sample.schema), rounds, sample.public, group, listen_to=listen_to
+            )
 
 
 def _plan_sums(public: "Public", sites: "Population") -> "Plan":
@@ -238,7 +256,8 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
         if {each.trust for each in plans} == set(TRUSTS):
             rises = {each.trust: 100 * each.rise for each in plans}
             more = rises[HOW] - rises[NOBODY]
-            console.print(f"If they trusted one of two servers: {more:+.1f} points more.")
+            if abs(more) >= _SEEN:
+                console.print(f"If they trusted one of two servers: {more:+.1f} points more.")
     else:
         _show_table(plans, console)
 
@@ -254,27 +273,34 @@ def _show_table(plans: "list[Plan]", console: Console) -> None:
         f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model})."
     )
     table = table_of()
-    for heading in ("owners", "rows", "epsilon", "trust", "accuracy", "rise", "rounds"):
-        table.add_column(heading, justify="right", no_wrap=heading == "trust")
+    for heading in ("owners", "epsilon", "trust", "accuracy", "rise", "log loss", "rounds"):
+        table.add_column(heading, justify="right", no_wrap=heading in ("trust", "log loss"))
     table.add_column("verdict", no_wrap=True)
     for each in plans:
         accuracy = "?" if each.accuracy is None else f"{each.accuracy:.3f}"
+        rise = f"{100 * each.rise:+.1f}" if each.raises_accuracy else "0"
+        asked = (accuracy, rise, f"{-each.gain:.3f}", str(each.rounds))
         table.add_row(
             f"{each.owners:,}",
-            str(each.rows_per_owner),
             f"{each.epsilon:g}",
             each.trust,
-            accuracy,
-            f"{100 * each.rise:+.1f}",
-            str(each.rounds) if each.collect else "",
+            *(asked if each.collect else ("", "", "", "")),
             "[green]collect[/]" if each.collect else "[red]do not collect[/]",
         )
     console.print(table)
     from tacit.algorithms.question import DELTA
 
     told = (
-        "rows: of each owner; trust: whom owners must trust, nobody or one of two servers (delta "
-        f"{DELTA:g}); accuracy: expected with their answers, as uncertain as that of your own "
-        "rows; rise: points above these."
+        f"{first.rows_per_owner:,} {'row' if first.rows_per_owner == 1 else 'rows'} of each owner; "
+        f"trust: whom owners must trust, nobody or one of two servers (delta {DELTA:g}); accuracy: "
+        "expected with their answers, as uncertain as that of your own rows; rise: points above "
+        "these; log loss: how their answers change it."
     )
     console.print(told)
+    refused = [each for each in plans if not each.collect]
+    if refused:
+        nearest = max(refused, key=lambda each: each.gain)
+        console.print(
+            f"Do not collect: of {nearest.owners:,} owners at epsilon {nearest.epsilon:g}, trust "
+            f"in {nearest.trust}, {nearest.why_not}."
+        )

@@ -8,17 +8,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tacit._util.checks import PARQUET, check_file, check_table, check_writable
+from tacit._util.checks import (
+    PARQUET,
+    check_file,
+    check_table,
+    check_writable,
+    listed,
+    some_of,
+)
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, bar
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit._util.types import AnyArray, IntArray
+    from tacit.data.owner_blocks import GroupBlock
     from tacit.data.schema import Schema
     from tacit.data.table import UserTable
     from tacit.data.table_file import TableFile
@@ -113,17 +121,28 @@ class _Tally:
         """Before the first row: columns that the model uses must be there, and one with right
         answers may be.
         """
-        used = [feature.name for feature in fitted.schema.features]
-        missing = [name for name in used if name not in file.names]
+        used, there = [feature.name for feature in fitted.schema.features], set(file.names)
+        missing = [name for name in used if name not in there]
         if missing:
             raise ValueError(
-                f"{file.path} lacks {', '.join(missing)}, which the model uses; "
-                f"it has {', '.join(file.names)}"
+                f"{file.path} lacks {some_of(missing)}, which the model uses; it has "
+                f"{listed(missing[0], file.names)}"
             )
         file.require(label)
         learned = getattr(fitted, "label", "")
-        right = label or (learned if learned in file.names else None)
-        return cls(right, [name for name in file.names if name not in (*used, right, "")])
+        right = label or (learned if learned in there else None)
+        known = {*used, right, ""}
+        return cls(right, [name for name in file.names if name not in known])
+
+    def take(self, said: "_Said") -> None:
+        """Count what happened to one more block."""
+        self.moved.update(said.moved)
+        if said.classes is not None:
+            self.judged += int((said.classes >= 0).sum())
+            self.right += int((said.chances.argmax(axis=1) == said.classes).sum())
+            if self.rows < _MEASURED:
+                self.seen.append((said.chances, said.classes))
+        self.rows += len(said.chances)
 
 
 def predict(
@@ -145,6 +164,9 @@ def predict(
     ] = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
+    engine: Annotated[
+        str, typer.Option(help="Where rows are predicted: inline, ray, or ray://host:port.")
+    ] = "inline",
     *,
     screen: Screen,
 ) -> None:
@@ -155,7 +177,8 @@ def predict(
     beyond its bounds as the bound. Where the file has the right answers, the accuracy is told.
 
     Ctrl-C (exit status 130) keeps the predictions that are done in OUT.part: whole rows, from the
-    first one on; so does a file that cannot be read to its end.
+    first one on; so does a file that cannot be read to its end. With --engine ray row groups are
+    tasks of a cluster, whose nodes have the files at the same paths; OUT has the same rows.
 
     Example:
         tacit predict model.tacit new.csv --out predictions.csv --proba
@@ -179,6 +202,9 @@ def predict(
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
     file = open_rows(data, decimal, encoding, heading)
     tally = _Tally.of(fitted, file, label)
+    said = _say_here(fitted, file, tally.label)
+    if engine != "inline":
+        said = _say_elsewhere(engine, fitted, file, tally.label)
     draft = out.with_name(f"{out.name}.part")
     try:
         with predictions(
@@ -187,7 +213,7 @@ def predict(
             tally.expected = file.count_rows()
             steps = (tally.expected + len(fitted.schema.classes)) * model.stat().st_size // 8
             with nullcontext() if steps > _STEPS else interpreted():
-                stopped = _predict_all(fitted, file, write, tally, screen)
+                stopped = _write_all(said, f"predicting {file.path.name}", write, tally, screen)
         if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
     except BaseException as problem:
@@ -195,6 +221,12 @@ def predict(
             kept = f"the first {tally.rows:,} predictions are in {draft}"
             raise ValueError(f"{problem}; {kept}") from None
         draft.unlink(missing_ok=True)
+        if isinstance(problem, OSError):  # those of reading are told as values
+            why = os.strerror(problem.errno) if problem.errno else type(problem).__name__
+            raise ValueError(
+                f"{draft} cannot be written to its end ({why}): make room, or choose another "
+                "--out; nothing was kept"
+            ) from None
         raise
     if not stopped:
         os.replace(draft, out)
@@ -217,45 +249,65 @@ def read_saved(model: Path, key: bytes | None) -> tuple[Any, str | None]:
     return found, signer
 
 
-def _predict_all(
-    fitted: Any, file: "TableFile", write: Write, tally: _Tally, screen: Screen
-) -> bool:
-    """Predict block by block; whether somebody stopped it between two blocks."""
+class _Said(NamedTuple):
+    """Of a block of rows: how likely each class is, how many values had to be moved, by column, and
+    the right classes, where they are known.
+    """
+
+    chances: "AnyArray"
+    moved: dict[str, int]
+    classes: "AnyArray | None"
+
+
+def _say(fitted: Any, table: "UserTable", where: str, label: str | None) -> _Said:
     schema: Schema = fitted.schema
-    wanted = [feature.name for feature in schema.features]
-    wanted += [] if tally.label is None else [tally.label]
+    rows, classes = schema.encode(table, where), None
+    if label is not None:
+        classes = schema.encode_labels(schema.conform_labels(table.column(label)))
+    return _Said(fitted.probabilities(rows.X), rows.moved_by, classes)
+
+
+def _say_here(fitted: Any, file: "TableFile", label: str | None) -> Iterator[_Said]:
+    """A block at a time."""
+    wanted = [feature.name for feature in fitted.schema.features]
+    wanted += [] if label is None else [label]
+    for table in file.blocks(wanted, _BLOCK):
+        yield _say(fitted, table, str(file.path), label)
+
+
+def _say_elsewhere(
+    engine: str, fitted: Any, file: "TableFile", label: str | None
+) -> Iterator[_Said]:
+    """A row group at a time, by workers of a cluster, which is found before anything is written."""
+    from tacit.data.owner_blocks import RowReading, row_groups
+    from tacit.engines.by_block import workers_at
+
+    workers, reading = workers_at(engine), RowReading(fitted.schema, label)
+    tasks = [(fitted, block) for block in row_groups(file, reading)]
+    return (said for group in workers(_say_group, tasks) for said in group)
+
+
+def _say_group(task: "tuple[Any, GroupBlock]") -> list[_Said]:
+    fitted, block = task
+    return [_say(fitted, table, block.where, block.reading.label) for table in block.tables()]
+
+
+def _write_all(
+    said: Iterator[_Said], about: str, write: Write, tally: _Tally, screen: Screen
+) -> bool:
+    """Write block by block; whether somebody stopped it between two blocks."""
     with (
         on_interrupt("stopping after this block; Ctrl-C again throws the predictions away") as stop,
         bar(screen) as shown,
     ):
-        expected, about = tally.expected, f"predicting {file.path.name}"
-        shown(0, expected, about)
-        for table in file.blocks(wanted, _BLOCK):
-            write(_predict_block(fitted, table, str(file.path), tally), tally.rows)
-            tally.rows += len(table)
-            shown(tally.rows, max(expected, tally.rows), about)
+        shown(0, tally.expected, about)
+        for block in said:
+            write(block.chances, tally.rows)
+            tally.take(block)
+            shown(tally.rows, max(tally.expected, tally.rows), about)
             if stop():
                 return True
     return False
-
-
-def _predict_block(fitted: Any, table: "UserTable", where: str, tally: _Tally) -> "AnyArray":
-    """How likely each class is, for a block of rows; what had to be moved and what was right is
-    counted.
-    """
-    import numpy as np
-
-    schema: Schema = fitted.schema
-    rows = schema.encode(table, where)
-    tally.moved.update(rows.moved_by)
-    chances: AnyArray = fitted.probabilities(rows.X)
-    if tally.label is not None:
-        classes = schema.encode_labels(schema.conform_labels(table.column(tally.label)))
-        tally.judged += int((classes >= 0).sum())
-        tally.right += int((np.argmax(chances, axis=1) == classes).sum())
-        if tally.rows < _MEASURED:
-            tally.seen.append((chances, classes))
-    return chances
 
 
 def _measure(tally: _Tally) -> "Measures | None":
@@ -284,7 +336,7 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
         seconds=round(seconds, 1),
     )
     if tally.ignored:
-        screen.say(f"note: columns that the model does not use: {', '.join(tally.ignored)}")
+        screen.say(f"note: columns that the model does not use: {some_of(tally.ignored)}")
     if tally.moved:
         from tacit.estimators.measures import misfits_line
 

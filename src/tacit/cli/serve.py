@@ -5,6 +5,7 @@ tacit vectors, test vectors of the proofs behind sums.
 import os
 import secrets
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,6 +40,12 @@ Traces = Annotated[
     bool,
     typer.Option("--traces", help="Tell OpenTelemetry of requests, as OTEL_* variables say."),
 ]
+TrustedProxy = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Address or network of a proxy whose X-Forwarded-For is believed; repeat for more."
+    ),
+]
 
 
 def helper(
@@ -68,6 +75,7 @@ def helper(
     storage_key: StorageKey = None,
     watch: WatchPort = None,
     traces: Traces = False,
+    trusted_proxy: TrustedProxy = None,
     log_json: LogJson = False,
     *,
     screen: Screen,
@@ -84,11 +92,13 @@ def helper(
         tacit helper --state helper
     """
     from tacit.mechanisms.streams import seeded
+    from tacit.service.protocol.door import check_proxy
     from tacit.service.protocol.handshake import rehearse_only_here
     from tacit.service.protocol.succession import HELPER, KeyRing
     from tacit.sums.halves import rehearsal_key
 
     check_tls(host, certificate, key)
+    proxies = tuple(map(check_proxy, trusted_proxy or ()))
     for each in campaign or []:
         key_of(each)
     if rehearsal is not None:
@@ -122,7 +132,8 @@ def helper(
         beside(made.watch, watch, "tacit helper" if traces else None)
         return made.app()
 
-    serve_forever(app, Address(host=host, port=port, certificate=certificate, key=key), 1, FEW)
+    limits = replace(FEW, proxies=proxies)
+    serve_forever(app, Address(host=host, port=port, certificate=certificate, key=key), 1, limits)
     # it returns on Ctrl-C alone
     screen.stop("what was released stays on disk; the same command goes on from there")
 
@@ -158,12 +169,7 @@ def serve(
     storage_key: StorageKey = None,
     watch: WatchPort = None,
     traces: Traces = False,
-    trusted_proxy: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Address or network of a proxy whose X-Forwarded-For is believed; repeat for more."
-        ),
-    ] = None,
+    trusted_proxy: TrustedProxy = None,
     log_json: LogJson = False,
     *,
     screen: Screen,

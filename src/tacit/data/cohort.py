@@ -8,19 +8,20 @@ becomes the step of its public range that it is nearest to (`Range`, `NumberSche
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tacit._util.checks import bad
-from tacit._util.kernels import kernel
+from tacit._util.kernels import kernel, spread
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.schema import Schema, as_floats, is_wide
+from tacit.data.schema import NumberScale, Schema, as_floats, is_wide
 from tacit.wire import message
 
 ROWS_IN_BLOCK = 1 << 12  # rows that are worked on at a time
+_LATE = 1 << 17  # numbers that are encoded at a time to count what does not fit
 _QUIETEST = 1e-300  # unit of loudness: it is divided by, however quiet the published votes are
 
 
@@ -58,6 +59,74 @@ class RowBlock(NamedTuple):
     of: BlockOwners
 
 
+@dataclass(frozen=True, eq=False)
+class LateRows:
+    """Rows of numbers as somebody has them, each encoded whenever it is read: to whoever takes some
+    of them it is the array of encoded rows, and there is no second table in memory.
+
+    `columns` are a matrix or its columns, one by one; `order` says which of their rows these are.
+    """
+
+    columns: AnyArray | tuple[AnyArray, ...]
+    scale: NumberScale
+    order: IntArray | None = None
+
+    @classmethod
+    def of(cls, table: Any, schema: Schema) -> "LateRows | None":
+        """Rows of a matrix or of named columns; None where some are no numbers, which take longer
+        to read than to keep, or do not fit the schema.
+        """
+        scale, columns = schema.scale, getattr(table, "columns", None)
+        if scale is None:
+            return None
+        if isinstance(table, np.ndarray) and table.ndim == 2:
+            is_fit = table.dtype.kind in "fiub" and table.shape[1] == len(scale.half)
+            return cls(table, scale) if is_fit else None
+        named = columns if isinstance(columns, dict) else {}
+        found = tuple(named.get(feature.name) for feature in schema.features)
+        numbers = tuple(each for each in found if each is not None and each.dtype.kind in "fiub")
+        is_fit = len(numbers) == len(found) and len({len(each) for each in numbers}) == 1
+        return cls(numbers, scale) if is_fit else None
+
+    def __len__(self) -> int:
+        first = self.columns if isinstance(self.columns, np.ndarray) else self.columns[0]
+        return len(first) if self.order is None else len(self.order)
+
+    def __repr__(self) -> str:
+        return f"LateRows({len(self.scale.half)} columns)"  # no rows: tracebacks print this
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), len(self.scale.half)
+
+    def taken(self, rows: IntArray) -> "LateRows":
+        """Some of them, in this order."""
+        return replace(self, order=rows if self.order is None else self.order[rows])
+
+    def __getitem__(self, rows: slice | IntArray) -> FloatArray:
+        """Some of them, encoded."""
+        return self._read(rows)[0]
+
+    @property
+    def moved(self) -> int:
+        """How many values do not fit the schema."""
+        step = max(1, _LATE // len(self.scale.half))
+        parts = [slice(at, at + step) for at in range(0, len(self), step)]
+        return sum(spread(lambda part: self._read(part)[1], parts))
+
+    def _read(self, rows: slice | IntArray) -> tuple[FloatArray, int]:
+        chosen = rows if self.order is None else self.order[rows]
+        if isinstance(self.columns, np.ndarray):
+            raw = self.columns[chosen]
+        else:
+            parts = [column[chosen] for column in self.columns]
+            raw = np.empty((len(parts[0]), len(parts)))
+            for place, part in enumerate(parts):
+                raw[:, place] = part
+        out = np.empty(raw.shape)
+        return out, int(self.scale.place(raw, out).sum())
+
+
 class Cohort:
     """Owners and their rows, encoded, with their class numbers.
 
@@ -69,8 +138,8 @@ class Cohort:
 
     Parameters
     ----------
-    X : array of shape (rows, columns)
-        Rows as numbers.
+    X : array of shape (rows, columns), or LateRows
+        Rows as numbers, or rows that are encoded when they are read.
     y : array of shape (rows,)
         Their class numbers.
     offsets : array of shape (owners + 1,) or (owners, 2)
@@ -85,12 +154,14 @@ class Cohort:
     (2, [1, 3], [0, 1, 0])
     """
 
-    def __init__(self, X: FloatArray, y: IntArray, offsets: IntArray, ignored: int = 0) -> None:
-        self.table, self.labels = X, y
+    def __init__(
+        self, X: FloatArray | LateRows, y: IntArray, offsets: IntArray, ignored: int = 0
+    ) -> None:
+        self._source, self.labels = X, y
         self.spans = offsets if offsets.ndim == 2 else np.stack([offsets[:-1], offsets[1:]], axis=1)
         self.ignored = ignored
         first, last = self.spans[:, 0], self.spans[:, 1]
-        if not (X.ndim == 2 and y.shape == (len(X),)):
+        if not (len(X.shape) == 2 and y.shape == (len(X),)):
             raise ValueError(
                 f"X must be (rows, features) and y (rows,), got {X.shape} and {y.shape}"
             )
@@ -105,9 +176,10 @@ class Cohort:
         Rows with y = -1 (no such class) are left out and counted; their owner stays, if need be
         with no rows.
         """
-        rows = np.ascontiguousarray(X, dtype=np.float64)
+        late = X if isinstance(X, LateRows) else None
+        rows = np.ascontiguousarray(X, dtype=np.float64) if late is None else late
         labels = np.asarray(y, dtype=np.int64)
-        if rows.ndim != 2 or labels.shape != (len(rows),):
+        if len(rows.shape) != 2 or labels.shape != (len(rows),):
             raise ValueError(
                 f"X must be (rows, features) and y (rows,), got {rows.shape} and {labels.shape}"
             )
@@ -116,10 +188,10 @@ class Cohort:
         kept = labels >= 0
         if not (kept.all() and (number[1:] >= number[:-1]).all()):
             order = np.flatnonzero(kept)[np.argsort(number[kept], kind="stable")]
-            rows, labels, number = rows[order], labels[order], number[order]
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(number, minlength=size))]).astype(
-            np.int64
-        )
+            rows = rows[order] if late is None else late.taken(order)
+            labels, number = labels[order], number[order]
+        offsets = np.zeros(size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(number, minlength=size), out=offsets[1:])
         return cls(rows, labels, offsets, ignored=int(np.count_nonzero(~kept)))
 
     def __len__(self) -> int:
@@ -140,9 +212,24 @@ class Cohort:
         return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
     @cached_property
+    def table(self) -> FloatArray:
+        """The rows of these owners, and perhaps of others."""
+        return self._source[:] if isinstance(self._source, LateRows) else self._source
+
+    @property
+    def columns(self) -> int:
+        """Numbers of a row."""
+        return int(self._source.shape[1])
+
+    def settled(self) -> "Cohort":
+        """The same owners with an array for `table`; theirs alone, where rows are encoded late."""
+        is_late = isinstance(self._source, LateRows)
+        return Cohort(self.X, self.y, self.offsets) if is_late else self
+
+    @cached_property
     def X(self) -> FloatArray:
         """The owners' rows, one owner after the other."""
-        return self.table[self._rows]
+        return self._source[self._rows]
 
     @cached_property
     def y(self) -> IntArray:
@@ -159,7 +246,7 @@ class Cohort:
 
     def __getitem__(self, owners: slice | IntArray | BoolArray) -> "Cohort":
         """Some owners, in the order given."""
-        return Cohort(self.table, self.labels, self.spans[owners])
+        return Cohort(self._source, self.labels, self.spans[owners])
 
     def row_blocks(self, most: int = ROWS_IN_BLOCK) -> Iterator[RowBlock]:
         """All rows in order, so many at a time, so that what is made of them needs no more room
@@ -182,7 +269,7 @@ class Cohort:
             if (shift == shift[0]).all():  # they lie together: no copy
                 rows = slice(int(shift[0]) + first, int(shift[0]) + last)
             of = BlockOwners(offsets, self.sizes[owners])
-            yield RowBlock(self.table[rows], self.labels[rows], slice(first, last), owners, of)
+            yield RowBlock(self._source[rows], self.labels[rows], slice(first, last), owners, of)
 
     def blocks(self, owners: int) -> Iterator["Cohort"]:
         """The cohort in pieces of so many owners."""
@@ -241,6 +328,10 @@ def _numbers(owners: Any, rows: int) -> IntArray:
         raise ValueError(
             f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
         )
+    if names.dtype.kind in "iu" and (names[1:] >= names[:-1]).all():  # nothing to sort
+        numbers = np.zeros(rows, dtype=np.int64)
+        np.cumsum(names[1:] != names[:-1], out=numbers[1:])
+        return numbers
     return np.unique(names, return_inverse=True)[1].astype(np.int64)
 
 

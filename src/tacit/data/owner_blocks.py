@@ -18,11 +18,12 @@ then, and the message names file and row group.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
-from shutil import rmtree
+from shutil import disk_usage, rmtree
 from tempfile import mkdtemp
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -138,9 +139,17 @@ class RowReading:
 
     def encode(self, raw: UserTable, where: str) -> tuple[FloatArray, IntArray, int]:
         """Rows as numbers, their class numbers, and how many values had to be moved."""
-        encoded = self.schema.encode(raw, where)
-        y = self.schema.encode_labels(raw.column(str(self.label)))
-        return encoded.X, y, encoded.moved
+        encoded, labels = self.schema.encode(raw, where), column_at(where, raw, str(self.label))
+        self.schema.check_label_type(labels, f"{self.label} of {where}")
+        return encoded.X, self.schema.encode_labels(labels), encoded.moved
+
+
+def column_at(where: str, raw: UserTable, name: str) -> AnyArray:
+    """One column of rows that are from somewhere, which an error names."""
+    try:
+        return raw.column(name)
+    except ValueError as problem:
+        raise ValueError(f"{where}: {problem}") from None
 
 
 @dataclass(frozen=True)
@@ -194,8 +203,9 @@ class RangeBlock(OwnerBlock):
     owners: int = 0
 
     def read(self, chosen: Choice) -> Iterator[tuple[IntArray, Cohort]]:
-        X, y = (np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("X", "y"))
-        ends = np.load(self.folder / "offsets.npy")
+        with _scratch(self.folder):
+            X, y = (np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("X", "y"))
+            ends = np.load(self.folder / "offsets.npy")
         step = max(1, self.owners * self.rows // max(1, len(y)))
         for start in range(0, self.owners, step):
             stop = min(start + step, self.owners)
@@ -264,6 +274,12 @@ def bring_together(
     """
     reading = blocks[0].reading
     size = 8 * (reading.schema.dim + 2) * rows
+    free = disk_usage(folder).free
+    if not size <= free:
+        raise ValueError(
+            f"{folder} has room for {free / 1e9:.1f} GB, and to bring the rows of each owner "
+            f"together takes {size / 1e9:.1f} GB: let TMPDIR name a folder of a larger disk"
+        )
     ranges = min(_MOST_RANGES, -(-size // _RANGE))
     samples = workers(_sample_names, blocks) if ranges > 1 else ()
     cuts = _cut(samples, ranges)
@@ -289,7 +305,7 @@ def _sample_names(block: GroupBlock) -> dict[bytes, str]:
     found: dict[bytes, str] = {}
     owner = str(block.reading.owner)
     for batch in block.member.read_batches([owner], 16 * block.reading.rows, block.group):
-        names = np.unique(name_owners(_as_table(batch).column(owner)))
+        names = np.unique(name_owners(column_at(block.where, _as_table(batch), owner)))
         found |= {blake2b(name.encode(), digest_size=8).digest(): name for name in names.tolist()}
         found = _smallest(found)
     return found
@@ -314,18 +330,35 @@ def _write_ranges(task: tuple[list[GroupBlock], list[str], Path]) -> tuple[Path,
     """
     blocks, cuts, folder = task
     place = folder / uuid4().hex
-    place.mkdir()
+    with _scratch(folder):
+        place.mkdir()
     moved, starts = 0, np.array(cuts, dtype=np.str_)
     for block in blocks:
         for raw in block.tables():
             X, y, odd = block.reading.encode(raw, block.where)
-            names = name_owners(raw.column(str(block.reading.owner)))
+            names = name_owners(column_at(block.where, raw, str(block.reading.owner)))
             moved += odd
             ranges = np.searchsorted(starts, names, side="right") if cuts else np.zeros(len(y), int)
             for each in np.unique(ranges).tolist():
                 chosen = np.flatnonzero(ranges == each)
-                _append(place / str(each), X[chosen], y[chosen], names[chosen])
+                with _scratch(folder):
+                    _append(place / str(each), X[chosen], y[chosen], names[chosen])
     return place, moved
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[None]:
+    """What goes wrong with a folder of ours, in words: a disk that is full, somebody who tidies
+    up.
+    """
+    try:
+        yield
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+        raise ValueError(
+            f"{folder}, where the rows of owners are brought together, cannot be used ({why}): "
+            "let TMPDIR name a folder that has room and stays; nothing was written"
+        ) from None
 
 
 def _append(file: Path, X: FloatArray, y: IntArray, names: AnyArray) -> None:
@@ -339,21 +372,23 @@ def _append(file: Path, X: FloatArray, y: IntArray, names: AnyArray) -> None:
 def _sort_range(task: tuple[list[Path], int, Path]) -> tuple[Path, int, int]:
     """The rows of a range, by owner: where they are, of how many owners, how many are ignored."""
     places, number, folder = task
-    parts = [
-        part
-        for place in places
-        if (place / str(number)).exists()
-        for part in _read_parts(place / str(number))
-    ]
+    with _scratch(folder):
+        parts = [
+            part
+            for place in places
+            if (place / str(number)).exists()
+            for part in _read_parts(place / str(number))
+        ]
     target = folder / uuid4().hex
     if not parts:
         return target, 0, 0
     X, y, names = (np.concatenate(each) for each in zip(*parts, strict=True))
     del parts
     cohort = Cohort.of(X, y, names)
-    target.mkdir()
-    for name, array in (("X", cohort.X), ("y", cohort.y), ("offsets", cohort.offsets)):
-        np.save(target / f"{name}.npy", array)
+    with _scratch(folder):
+        target.mkdir()
+        for name, array in (("X", cohort.X), ("y", cohort.y), ("offsets", cohort.offsets)):
+            np.save(target / f"{name}.npy", array)
     return target, len(cohort), cohort.ignored
 
 

@@ -68,6 +68,7 @@ class Sample:
         known, notes = (
             schema_of_rows(table, labels) if schema is None else (sort_classes(schema), [])
         )
+        check_width(known)
         numbers = known.encode_labels(labels)
         there = numbers >= 0
         if not there.any():
@@ -85,9 +86,45 @@ class Sample:
         return blake2b(rows, digest_size=32).digest()
 
 
+def check_width(schema: Schema) -> None:
+    """Refuse more columns than a model can be fitted to: its time grows with their cube."""
+    if not schema.dim <= MOST_COLUMNS:
+        raise _too_wide(f"{len(schema.features):,} columns, which are {schema.dim:,} numbers a row")
+
+
+def check_names(names: Collection[str], roles: ColumnRoles) -> None:
+    """The same of a table whose heading alone was read: where nearly all columns would have to be
+    no features, none is typed.
+    """
+    others = {roles.label, roles.owner, *roles.leave_out, ""}
+    count = len({*names} - others)
+    if roles.schema is None and not count <= _UNTYPED * MOST_COLUMNS:
+        raise _too_wide(f"{count:,} columns")
+
+
+def _too_wide(what: str) -> ValueError:
+    return ValueError(
+        f"the public rows have {what}, and a model learns from {MOST_COLUMNS:,} numbers a row at "
+        "most: leave out columns that say least (a schema file names those that stay), or make "
+        "fewer of them first, as principal components of public rows"
+    )
+
+
+def first_notes(notes: list[str], rest: str) -> list[str]:
+    """Notes on columns, so many that they can be read; `rest` is what is said of the others.
+
+    >>> first_notes(["a"] * 23, "columns are left out")[-2:]
+    ['a', '3 more columns are left out']
+    """
+    more = [f"{len(notes) - _NOTES:,} more {rest}"] if len(notes) > _NOTES else []
+    return notes[:_NOTES] + more
+
+
 def schema_of_rows(table: Any, labels: AnyArray) -> tuple[Schema, list[str]]:
     """What rows in memory show, and notes on columns; those of a matrix are all features."""
     if not isinstance(table, UserTable):
+        if np.ndim(table) == 2 and not np.shape(table)[1] <= MOST_COLUMNS:
+            raise _too_wide(f"{np.shape(table)[1]:,} columns")
         return Schema.of_public(table, labels[is_known(labels)]), []
     found = describe_rows(table, labels)
     return found.schema, found.notes
@@ -105,6 +142,7 @@ def sample_of(table: UserTable, labels: AnyArray, roles: ColumnRoles, where: str
     schema, notes = (
         _infer_schema(table, roles) if roles.schema is None else _take_schema(table, roles)
     )
+    check_width(schema)
     if roles.numbers:
         bounds = Range.around(labels) if roles.bounds is None else roles.bounds
         schema = NumberSchema(schema.features, (bounds.low, bounds.high))
@@ -140,11 +178,12 @@ def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str
     """The schema in a file, and notes on columns that it does not have."""
     schema = sort_classes(read_schema(str(roles.schema)))
     known = {feature.name for feature in schema.features} | {roles.label, roles.owner}
-    return schema, [
+    others = [
         f"column {name!r} is left out: it is not in {roles.schema}"
         for name in table.columns
         if name not in known
     ]
+    return schema, first_notes(others, "columns are left out")
 
 
 def read_schema(path: str | Path) -> Schema:
@@ -181,12 +220,17 @@ def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
     )
 
 
+MOST_COLUMNS = 5_000  # numbers of a row, after encoding
+_UNTYPED = 10  # times as many columns are not looked at
+_NOTES = 20  # on columns, that are told one by one
 MOST_VALUES = 100  # different texts of a category, and classes of a label
 # a text column with more different values than this part of its rows names things, it does not sort
 # them
 _NAMES = 0.5
 
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}([.' ]\d{3})+)(,\d+)?")
+_NAMED = 3  # columns that a note names
+_MANY = 20  # classes that are numbers: amounts?
 _FEW = 20  # rows in which ages or counts may well be all different
 
 
@@ -283,12 +327,35 @@ def _description(
 ) -> Description:
     """`leave_out` says how to leave out a column that may be no feature."""
     identifiers = {name: len(column) for name, column in kept.items() if _identifies(column)}
-    notes = [f"column {name!r} is left out: it {why}" for name, why in left_out.items()]
-    notes += [
-        f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
-        f"an identifier? {leave_out(name)}"
-        for name, count in identifiers.items()
-    ]
+    notes = first_notes(
+        [f"column {name!r} is left out: it {why}" for name, why in left_out.items()],
+        "columns are left out",
+    )
+    notes += first_notes(
+        [
+            f"column {name!r} has {count:,} different whole numbers in {count:,} public rows: "
+            f"an identifier? {leave_out(name)}"
+            for name, count in identifiers.items()
+        ],
+        "columns may be identifiers",
+    )
+    alike = [repr(name) for name, column in kept.items() if len(_distinct(column)) == 1]
+    if alike:
+        more = f" and {len(alike) - _NAMED:,} more" if len(alike) > _NAMED else ""
+        which = (
+            f"column {alike[0]} has"
+            if len(alike) == 1
+            else (f"columns {', '.join(alike[:_NAMED])}{more} have")
+        )
+        notes.append(
+            f"{which} one value in all public rows: what other values say is not known; more "
+            "public rows, or a schema, would tell"
+        )
+    if len(classes) > _MANY and not any(isinstance(value, str) for value in classes):
+        notes.append(
+            f"the label has {len(classes)} different numbers: if these are amounts, make a class "
+            "of each range; so many classes take minutes, and noise for each"
+        )
     features = tuple(_feature(name, column) for name, column in kept.items())
     return Description(Schema(features, tuple(classes)), left_out, identifiers, notes)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import bad
+from tacit._util.checks import bad, some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.wire import message
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # a schema without tables does without pyarrow
 _ROWS = 1 << 13  # rows encoded at a time, so that what is made of them stays in the cache
 _SPREAD = 8 * _ROWS  # rows that are worth a thread
 _VALUES = 1 << 16  # of a matrix, at a time, for the same reason
+_NAMED = 20  # columns that an error names
 _NARROWEST = 1e-300  # of bounds: half of it is divided by
 
 
@@ -68,7 +69,8 @@ class Number:
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """The column in [-1, 1], (n, 1), and which values had to be moved."""
         raw = as_floats(values)
-        with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
+        # beyond the largest float is beyond the bounds; some that are no numbers say so loudly
+        with np.errstate(over="ignore", invalid="ignore"):
             scaled = (raw - (self.low / 2 + self.high / 2)) / (self.high / 2 - self.low / 2)
         inside = np.clip(np.where(np.isnan(scaled), 0.0, scaled), -1.0, 1.0)
         return inside[:, np.newaxis], ~(scaled == inside)
@@ -202,10 +204,11 @@ class Schema:
         if missing:
             what = "; ".join(
                 f"{name!r} ({table.left_out[name]})" if name in table.left_out else repr(name)
-                for name in missing
+                for name in missing[:_NAMED]
             )
+            more = f" and {len(missing) - _NAMED:,} more" if len(missing) > _NAMED else ""
             raise ValueError(
-                f"{where} lacks {what}, which the model uses; it has {', '.join(table.columns)}"
+                f"{where} lacks {what}{more}, which the model uses; it has {some_of(table.columns)}"
             )
         columns = {each.name: each.conform(table.columns[each.name]) for each in self.features}
         return replace(table, columns=columns, left_out={}, categories=frozenset())
@@ -235,11 +238,7 @@ class Schema:
                 )
         X = np.empty((rows, self.dim))
         plain = isinstance(table, np.ndarray) and table.dtype.kind in "fiu"
-        scale = (
-            _Scale.of(self.features)
-            if plain and all(isinstance(feature, Number) for feature in self.features)
-            else None
-        )
+        scale = self.scale if plain else None
 
         def encode_part(part: slice) -> IntArray:
             if scale is not None:
@@ -264,6 +263,22 @@ class Schema:
             moved = np.sum(spread(encode_part, parts), axis=0).tolist()
         named = zip((feature.name for feature in self.features), moved, strict=True)
         return Encoded(X, {name: count for name, count in named if count}, sum(moved))
+
+    @property
+    def scale(self) -> "NumberScale | None":
+        """How rows of numbers are encoded, where all columns are numbers."""
+        numbers = [feature for feature in self.features if isinstance(feature, Number)]
+        return NumberScale.of(numbers) if len(numbers) == len(self.features) else None
+
+    def check_label_type(self, labels: AnyArray, where: str) -> None:
+        """Refuse labels of a declared type that can say none of the classes. Types may be told,
+        values may not.
+        """
+        if labels.dtype.kind in "fiub" and not any(_is_number(each) for each in self.classes):
+            raise ValueError(
+                f"{where} is of type {labels.dtype}, the classes of the sample are {self.classes}: "
+                "no row can have one of them; give labels as the sample has them"
+            )
 
     def encode_labels(self, y: Any) -> IntArray:
         """Class numbers; -1 for a label that is not in the schema."""
@@ -291,7 +306,7 @@ class Schema:
         return cls(tuple(features), tuple(classes))
 
 
-class _Scale(NamedTuple):
+class NumberScale(NamedTuple):
     """Where numbers lie between their bounds, all columns of a matrix at once: what
     `Number.encode` says of each, to the bit, without walking through the matrix once per column.
     """
@@ -300,11 +315,8 @@ class _Scale(NamedTuple):
     half: FloatArray
 
     @classmethod
-    def of(cls, features: Sequence["Number | Category"]) -> "_Scale":
-        bounds = [
-            (feature.low, feature.high) for feature in features if isinstance(feature, Number)
-        ]
-        low, high = np.array(bounds).T
+    def of(cls, features: Sequence[Number]) -> "NumberScale":
+        low, high = np.array([(feature.low, feature.high) for feature in features]).T
         return cls(low / 2 + high / 2, high / 2 - low / 2)
 
     def place(self, rows: AnyArray, out: FloatArray) -> IntArray:
@@ -313,7 +325,7 @@ class _Scale(NamedTuple):
         step = max(1, _VALUES // len(self.half))
         for start in range(0, len(rows), step):
             block = out[start : start + step]
-            with np.errstate(over="ignore"):  # beyond the largest float is beyond the bounds
+            with np.errstate(over="ignore", invalid="ignore"):
                 np.subtract(as_floats(rows[start : start + step]), self.middle, out=block)
                 np.divide(block, self.half, out=block)
             is_moved = ~(np.abs(block) <= 1.0)
@@ -413,6 +425,11 @@ def positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
         except TypeError:  # a list or the like, which has no hash
             continue
     return found
+
+
+def _is_number(known: Any) -> bool:
+    """Whether a known value can be said by a number or a truth value."""
+    return not np.isnan(float_or_nan(known)) or str(known) in _TRUTH
 
 
 def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:

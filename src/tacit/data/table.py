@@ -30,6 +30,7 @@ from tacit.data.schema import float_or_nan, has_value, text_of
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"
 _OBJECTS = np.dtype(object)
+_READ = (str, bytes, int, float, Decimal, np.generic)  # what values of no declared type are read as
 _INDEX = "__index_level_"  # how pandas names an index in a parquet file
 _NO_TEXT = pa.nulls(1, pa.string())[0]
 
@@ -113,9 +114,10 @@ def read_frame(frame: Any) -> UserTable:
     if isinstance(frame, UserTable):
         return frame
     table = keep_frame(frame)
-    dates = {name: "dates" for name, column in _named_columns(frame) if _are_dates(column)}
-    kept = {name: column for name, column in table.columns.items() if name not in dates}
-    return type_columns(UserTable(kept, table.left_out | dates, table.categories))
+    others = {name: _kind_of_others(column) for name, column in _named_columns(frame)}
+    odd = {name: kind for name, kind in others.items() if kind}
+    kept = {name: column for name, column in table.columns.items() if name not in odd}
+    return type_columns(UserTable(kept, table.left_out | odd, table.categories))
 
 
 def keep_frame(frame: Any) -> UserTable:
@@ -158,6 +160,11 @@ def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
             yield str(name), frame.iloc[:, place]
     else:
         for name in frame.columns if hasattr(frame, "columns") else frame:
+            if isinstance(frame[name], str | bytes) or not hasattr(frame[name], "__len__"):
+                raise TypeError(
+                    f"column {str(name)!r} must be a list or array, got "
+                    f"{type(frame[name]).__name__}: one row is a list of one dict"
+                )
             yield str(name), frame[name]
 
 
@@ -173,6 +180,9 @@ def _declared_column(column: Any) -> Any:
         return column
     if hasattr(column, "to_arrow"):
         return pa.chunked_array([column.to_arrow()])
+    levels = getattr(getattr(column, "cat", None), "categories", None)
+    if levels is not None and str(levels.dtype).startswith("interval"):  # as pandas.cut makes them
+        column = column.cat.rename_categories([str(level) for level in levels])
     is_open = getattr(column, "dtype", _OBJECTS) == _OBJECTS
     try:
         found = pa.array(column, type=pa.string() if is_open else None, from_pandas=True)
@@ -197,12 +207,21 @@ def _each_value(column: Any) -> AnyArray:
     return found
 
 
-def _are_dates(column: Any) -> bool:
-    """Whether values of no declared type are dates, as those of the standard library."""
-    if getattr(column, "dtype", _OBJECTS) != _OBJECTS or isinstance(column, pa.ChunkedArray):
-        return False
-    there = [value for value in column if value is not None and value == value]
-    return bool(there) and all(isinstance(value, date) for value in there)
+def _kind_of_others(column: Any) -> str:
+    """What values of no declared type are in a word, where none is a number or a text: dates, as
+    those of the standard library, or something nested.
+    """
+    kind = getattr(column, "dtype", _OBJECTS)
+    if getattr(kind, "kind", "") == "c":
+        return "complex numbers"
+    if kind != _OBJECTS or isinstance(column, pa.ChunkedArray):
+        return ""
+    there = [value for value in column if isinstance(value, np.ndarray) or has_value(value)]
+    if not there or any(isinstance(value, _READ) for value in there):
+        return ""
+    if all(isinstance(value, date) for value in there):
+        return _DATES
+    return "values of type " + " or ".join(sorted({type(value).__name__ for value in there}))
 
 
 def _as_text(value: Any) -> str | None:
@@ -267,7 +286,9 @@ def _read_values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyAr
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
-        kind, column = kind.value_type, column.cast(kind.value_type)
+        kind = kind.value_type
+        if not isinstance(kind, pa.BaseExtensionType):  # such are neither numbers nor texts
+            column = column.cast(kind)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
         return np.asarray(_as_array(column), dtype=np.int64)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -280,6 +301,16 @@ def _read_values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyAr
         return of_text(pc.if_else(pc.is_in(text, _texts(MISSING)), _NO_TEXT, text))
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
+    return _other_kind(kind)
+
+
+def _other_kind(kind: Any) -> str:
+    """What values of an Arrow type that is neither numbers nor texts are, in a word."""
+    if pa.types.is_duration(kind) or pa.types.is_interval(kind):
+        return "durations"
+    if isinstance(kind, pa.BaseExtensionType):
+        named = kind.extension_name.rpartition(".")[2]
+        return _DATES if named == "period" else f"values of type {named}"
     outer = str(kind).partition("<")[0]  # the names of fields may be values
     return _DATES if pa.types.is_temporal(kind) else f"values of type {outer}"
 

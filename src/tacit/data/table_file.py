@@ -12,6 +12,7 @@ owner can change what another's rows mean.
 """
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,10 +31,11 @@ from tacit._util.checks import (
     is_utf8,
     read_heading,
     require_columns,
+    some_of,
     unreadable,
 )
 from tacit._util.types import AnyArray, IntArray
-from tacit.data.sample import ColumnRoles, Sample, sample_of
+from tacit.data.sample import ColumnRoles, Sample, check_names, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
     UserTable,
@@ -47,6 +49,7 @@ from tacit.data.table import (
 _NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _ROWS = 1 << 20  # rows of a parquet file at once
+_DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what readers of files raise
 _VALUE = 16  # bytes of a value in memory, at least: as read, and as typed
 
 
@@ -113,7 +116,7 @@ class TableFile:
         if file.suffix.lower() in PARQUET:
             try:
                 content = parquet.ParquetFile(file)
-            except (pa.ArrowException, OSError) as problem:
+            except _DAMAGE as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
         heading = heading or read_heading(file, form.encoding)
@@ -174,7 +177,7 @@ class TableFile:
         """
         if not self.groups:
             return
-        read = sum(columns is None or name in columns for name in self.names)
+        read = len(self.names) if columns is None else len({*columns} & {*self.names})
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if not self.count_rows() * read * _VALUE <= memory:
             raise ValueError(
@@ -213,9 +216,8 @@ class TableFile:
             if self._parquet is None:
                 yield from self._read_text(wanted)
             else:
-                chosen = None if group is None else [group]
-                yield from self._parquet.iter_batches(rows, columns=wanted, row_groups=chosen)
-        except (pa.ArrowException, OSError) as problem:
+                yield from self._read_parquet(wanted, rows, group)
+        except _DAMAGE as problem:
             why = (
                 self._find_damaged(wanted)
                 if self._parquet
@@ -226,19 +228,29 @@ class TableFile:
     def _choose(self, columns: Sequence[str] | None) -> list[str]:
         """Which of its columns to read; None: all that have a name."""
         names = self.names
-        double = sorted({name for name in names if name and names.count(name) > 1})
+        double = sorted(name for name, times in Counter(names).items() if name and times > 1)
         if double:
             raise ValueError(
-                f"{self.path} has several columns of one name: {', '.join(double)}; rename all but "
+                f"{self.path} has several columns of one name: {some_of(double)}; rename all but "
                 "one of each"
             )
-        wanted = [name for name in names if name and (columns is None or name in columns)]
+        asked = set(names if columns is None else columns)
+        wanted = [name for name in names if name and name in asked]
         if not wanted:
             raise ValueError(
-                f"{self.path} has none of the columns {', '.join(columns or ())}; "
-                f"it has {', '.join(names)}"
+                f"{self.path} has none of the columns {some_of(columns or ())}; "
+                f"it has {some_of(names)}"
             )
         return wanted
+
+    def _read_parquet(self, columns: list[str], rows: int, group: int | None) -> Iterator[Any]:
+        """Columns of a parquet file or of one row group; damage may leave texts that are none,
+        which readers of values would quote.
+        """
+        chosen = None if group is None else [group]
+        for batch in self._parquet.iter_batches(rows, columns=columns, row_groups=chosen):
+            batch.validate(full=True)
+            yield batch
 
     def _read_text(self, columns: list[str]) -> Iterator[Any]:
         """The columns of a CSV file, every value a text, decimals with a point."""
@@ -260,9 +272,9 @@ class TableFile:
         """Which row group is the first that cannot be read."""
         for group in range(len(self.groups)):
             try:
-                for _ in self._parquet.iter_batches(_ROWS, columns=columns, row_groups=[group]):
+                for _ in self._read_parquet(columns, _ROWS, group):
                     pass
-            except (pa.ArrowException, OSError):
+            except _DAMAGE:
                 return (
                     f"row group {group + 1} of {len(self.groups)} is damaged: write the file "
                     "again, or leave it out"
@@ -290,6 +302,7 @@ def open_rows(
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
     """The data user's own file: what it shows, and its rows."""
     file.require(roles.label)
+    check_names(file.names, roles)
     table = file.read()
     return sample_of(table, table.column(roles.label), roles, str(file.path))
 
@@ -397,6 +410,8 @@ def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTabl
 def _rows_of(
     raw: UserTable, file: TableFile, roles: ColumnRoles, schema: Schema, *, one_owner: bool
 ) -> OwnerTable:
+    if not one_owner:  # who is alone takes part whatever its labels: to refuse would tell of them
+        schema.check_label_type(raw.column(roles.label), f"{roles.label} of {file.path}")
     labels = schema.conform_labels(raw.column(roles.label))
     names, numbers = _number_owners(raw, roles.owner, one_owner=one_owner)
     nobody = f"rows of {file.path} without a {roles.owner} count as one owner together"

@@ -16,21 +16,24 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from tacit._util.checks import PARQUET
+from tacit._util.checks import PARQUET, refused, some_of
 from tacit.data.table_file import PLAIN, TableFile, TextForm
 
 Location = str | Path | Sequence[str | Path]
 _ENDINGS = (".parquet", ".pq", ".csv")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")  # of whole files, which are not read
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
 @dataclass(frozen=True)
 class SetFile:
-    """A file of a set, closed: where it is, how many rows its row groups have (none: CSV), and
-    `values`, columns of folders' names that all its rows have alike.
+    """A file of a set, closed: where it is, how many bytes it has, how many rows its row groups
+    have (none: CSV), and `values`, columns of folders' names that all its rows have alike.
     """
 
     path: Path
     form: TextForm
+    size: int
     groups: tuple[int, ...]
     values: tuple[tuple[str, str], ...] = ()
 
@@ -41,13 +44,19 @@ class SetFile:
             raise ValueError(
                 f"{file.path} has {', '.join(twice)} as a column and in the name of its folder"
             )
-        return cls(file.path, form, file.groups, values)
+        return cls(file.path, form, file.path.stat().st_size, file.groups, values)
 
     def read_batches(
         self, columns: Sequence[str] | None, rows: int, group: int | None = None
     ) -> Iterator[Any]:
         """Pieces of the file, or of one row group of it, with what its folders say."""
-        for batch in TableFile.open(self.path, self.form).read_batches(columns, rows, group):
+        file = TableFile.open(self.path, self.form)
+        if file.path.stat().st_size != self.size:
+            raise ValueError(
+                f"{self.path} has changed since it was first read: begin again, and let nobody "
+                "write to it meanwhile"
+            )
+        for batch in file.read_batches(columns, rows, group):
             arrays, names = [*batch.columns], [*batch.schema.names]
             for name, value in self.values:
                 if columns is None or name in columns:
@@ -67,10 +76,12 @@ class TableSet(TableFile):
         """Read the headings of all files, and refuse files that do not go together."""
         members: list[SetFile] = []
         first: TableFile | None = None
+        kinds: dict[str, tuple[Path, Any]] = {}
         for found in find_files(path):
             file = TableFile.open(found, form)
             first = first or file
             _check_alike(first, file)
+            _check_kinds(kinds, file)
             members.append(SetFile.of(file, _folder_values(found, path), form))
             if [name for name, _ in members[0].values] != [name for name, _ in members[-1].values]:
                 raise ValueError(f"{found} lies in folders of other names than {first.path}")
@@ -134,7 +145,7 @@ def find_files(path: Location) -> list[Path]:
 def _files_at(place: Path) -> Iterable[Path]:
     """What a folder holds, or what a pattern matches."""
     if place.is_dir():
-        return (file for file in place.rglob("*") if _is_member(file, place))
+        return (file for file in _walk(place) if _is_member(file, place))
     if has_magic(str(place)):
         return map(Path, glob(str(place), recursive=True))
     raise ValueError(
@@ -143,9 +154,31 @@ def _files_at(place: Path) -> Iterable[Path]:
     )
 
 
+def _walk(root: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
+    """What a folder and those in it hold, links to folders as well; one that cannot be looked into
+    is an error, else its rows would be missing unseen.
+    """
+    try:
+        entries = list(root.iterdir())
+    except OSError as problem:
+        raise refused(root, problem) from None
+    inside = (*above, root.resolve())
+    for entry in entries:
+        if not entry.is_dir():
+            yield entry
+        elif not entry.name.startswith((".", "_")) and entry.resolve() not in inside:
+            yield from _walk(entry, inside)
+
+
 def _is_member(file: Path, root: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
-    return file.suffix.lower() in _ENDINGS and not hidden
+    if any(part.startswith((".", "_")) for part in file.relative_to(root).parts):
+        return False
+    if file.suffix.lower() in _COMPRESSED and file.with_suffix("").suffix.lower() in _ENDINGS:
+        raise ValueError(
+            f"{file} is compressed: unpack it first, or leave it out with a pattern as "
+            f"'{root}/*{file.with_suffix('').suffix}'"
+        )
+    return file.suffix.lower() in _ENDINGS
 
 
 def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str], ...]:
@@ -160,11 +193,11 @@ def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str], ...]:
 
 
 def _check_alike(first: TableFile, file: TableFile) -> None:
-    """Refuse a file that lacks a column of the first one, or has it of another kind."""
+    """Refuse a file that lacks a column of the first one, or is of another format."""
     missing = sorted(set(first.names) - set(file.names))
     if missing:
         raise ValueError(
-            f"{file.path} lacks {', '.join(missing)}, which {first.path} has: all files of a "
+            f"{file.path} lacks {some_of(missing)}, which {first.path} has: all files of a "
             "table must have the same columns"
         )
     if (first.path.suffix.lower() in PARQUET) != (file.path.suffix.lower() in PARQUET):
@@ -172,13 +205,20 @@ def _check_alike(first: TableFile, file: TableFile) -> None:
             f"{file.path} and {first.path} are of two formats: the files of a table must all be "
             "parquet, or all CSV; a pattern as 'rows/*.parquet' chooses some"
         )
-    before, now = first.types, file.types
-    for name in before:
-        kinds = {_kind(before[name]), _kind(now.get(name, pa.null()))} - {"nothing"}
-        if len(kinds) > 1:
+
+
+def _check_kinds(kinds: dict[str, tuple[Path, Any]], file: TableFile) -> None:
+    """Refuse a file with a column of another kind than a file before it has; `kinds` is where each
+    column first had values, and of which type, to which this file's are added.
+    """
+    for name, type_ in file.types.items():
+        if _kind(type_) == "nothing":
+            continue
+        path, known = kinds.setdefault(name, (file.path, type_))
+        if _kind(type_) != _kind(known):
             raise ValueError(
-                f"{file.path} has column {name!r} as {now[name]}, and {first.path} as "
-                f"{before[name]}: all files of a table must have it of one kind"
+                f"{file.path} has column {name!r} as {type_}, and {path} as {known}: all files of "
+                "a table must have it of one kind"
             )
 
 
@@ -190,7 +230,7 @@ def _kind(type_: Any) -> str:
         return "nothing"
     if pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return "numbers"
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+    if any(is_text(type_) for is_text in _TEXTS):
         return "texts"
     return str(type_)
 

@@ -292,7 +292,7 @@ def in_blocks(cohort: Cohort | BlockedCohort) -> BlockedCohort:
     """Owners in blocks; what is in memory is cut for workers elsewhere."""
     if not isinstance(cohort, Cohort):
         return cohort
-    width = max(1, cohort.table.shape[1]) * max(1, len(cohort.table) // max(1, len(cohort)))
+    width = max(1, cohort.columns) * max(1, len(cohort.labels) // max(1, len(cohort)))
     return BlockedCohort.of(cohort, max(1, _SENT // width))
 
 

@@ -22,6 +22,7 @@ from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
 from tacit.learners.learner import ShareQuery, Simulated, Tally
 from tacit.learners.query import Answer, Estimates, Query
+from tacit.mechanisms.base import Reports
 from tacit.mechanisms.registry import MECHANISMS
 from tacit.mechanisms.streams import Stream, drawing_order
 from tacit.sums.discrete_gaussian import compose_epsilon
@@ -33,7 +34,8 @@ if TYPE_CHECKING:  # a fit without files does without
     from tacit.data.owner_blocks import BlockedCohort
 
 INLINE = "inline"  # the engine in this process
-_BLOCK = 1 << 17  # numbers of a block of shares: as many as stay in a core's cache
+_BLOCK = 1 << 18  # numbers of a block of shares: as many as stay in a core's cache
+_LARGE = 31 << 20  # bytes: the C library learns from nothing above 32 MiB
 Monitor = Callable[[int], bool]
 Result = TypeVar("Result")
 
@@ -151,16 +153,18 @@ class Inline(Engine):
         if not len(owners):
             return None
         tapes = self.stream.child("round", query.round, query.attempt).of(owners)
-        asked = self.cohort[owners]
+        # all in their order need no list of them, which takes as much memory as three columns
+        which = slice(None) if query.owners is None else owners
+        asked = self.cohort[which]
         if isinstance(query, ShareQuery) and isinstance(query.terms, VectorTerms):
             return self._add_up(query, asked, tapes) if self._charge_sum(owners, query) else None
         self._note_influence(query)
         epsilon = self._prices(query, owners)
-        self.spent[owners] += epsilon
+        self.spent[which] += epsilon
         self.speakers = int(np.count_nonzero(self.spent))
         if isinstance(query, ShareQuery) and isinstance(query.learner, Simulated):
             kind = MECHANISMS[query.how]
-            return query.learner.simulate(query, asked, kind, epsilon, tapes)
+            return query.learner.simulate(query, asked.settled(), kind, epsilon, tapes)
         return query.answer(collect(query, asked, epsilon, tapes))
 
     def _prices(self, query: Query, owners: IntArray) -> float | FloatArray:
@@ -246,12 +250,10 @@ def collect(query: Query, cohort: Cohort, epsilon: float | FloatArray, tapes: St
     """What the data user keeps of the reports of a cohort, drawn block by block; owner i reads tape
     i.
     """
-    owners = np.arange(len(cohort))
+    _keep_freed_memory()
     part = (lambda rows: epsilon) if isinstance(epsilon, float) else epsilon.__getitem__
     kept = spread(
-        lambda rows: query.collect(
-            query.release(cohort[rows], part(rows), tapes.of(owners[rows])), part(rows)
-        ),
+        lambda rows: query.collect(_release(query, cohort, rows, part(rows), tapes), part(rows)),
         _blocks(cohort, query),
     )
     return reduce(add, kept)
@@ -259,15 +261,32 @@ def collect(query: Query, cohort: Cohort, epsilon: float | FloatArray, tapes: St
 
 def add_up(query: ShareQuery, cohort: Cohort, tapes: Stream) -> IntArray:
     """The sum of the rounded shares of a cohort, block by block."""
-    owners = np.arange(len(cohort))
+    _keep_freed_memory()
     kept = spread(
-        lambda rows: query.add_up(query.release(cohort[rows], 0.0, tapes.of(owners[rows]))),
+        lambda rows: query.add_up(_release(query, cohort, rows, 0.0, tapes)),
         _blocks(cohort, query),
     )
     return np.asarray(reduce(add, kept))
+
+
+def _release(
+    query: Query, cohort: Cohort, rows: slice, epsilon: float | FloatArray, tapes: Stream
+) -> Reports:
+    """The reports of some owners, one after the other."""
+    coins = tapes.of(np.arange(rows.start, rows.stop))
+    return query.release(cohort[rows].settled(), epsilon, coins)
 
 
 def _blocks(cohort: Cohort, query: Query) -> list[slice]:
     """Owners in blocks of so many shares as one has room for; fewer are drawn on all cores."""
     room = max(1, _BLOCK // query.width)
     return pieces(len(cohort), least=room, most=room)
+
+
+def _keep_freed_memory() -> None:
+    """Have blocks that follow each other use the same memory. What is given back to the system
+    comes again page by page, which takes longer than to compute what is written there. The GNU C
+    library keeps blocks as large as the largest one that it has been given back so far; others do
+    not notice.
+    """
+    np.empty(_LARGE, dtype=np.uint8)

@@ -37,6 +37,8 @@ from tacit.mechanisms.streams import stream_of
 from tacit.sums import HOW, NOBODY
 from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
+_PUBLISHED = "piecewise"  # what the papers run their learners through
+
 
 class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Boosting over owners that each speak once, in noise.
@@ -49,8 +51,9 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
     epsilon : float or array of shape (owners,), default=1.0
         The budget of an owner's one report; one per owner in the sorted order of owners.
     mechanism : str, default="auto"
-        "auto" (the least error for the shares) or a name of `tacit.mechanisms.registry.MECHANISMS`,
-        or of a mechanism of your own that was registered (`tacit.register`).
+        "auto" (the least error for the shares; for a learner as published "piecewise", which the
+        papers run) or a name of `tacit.mechanisms.registry.MECHANISMS`, or of a mechanism of your
+        own that was registered (`tacit.register`).
     trust : str, default="nobody"
         Whom owners trust: "nobody" (each report is noise for itself), or that of "two servers" one
         is honest, which add up what owners split between them, with noise of their own in the sum.
@@ -223,6 +226,8 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         self.public_only_score_ = baseline_of(known, baseline).accuracy
         each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
         crowd = Population(len(cohort), float(np.max(epsilon)), 1, self.trust, self.delta)
+        if mechanism == "auto" and learner.unsound and not crowd.summed:
+            mechanism = _PUBLISHED
         check_trust(crowd, mechanism, epsilon)
         everybody = crowd.summed and self.owners_per_round is None
         answers = most if everybody else 1

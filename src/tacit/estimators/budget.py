@@ -17,7 +17,6 @@ import os
 import sqlite3
 import sys
 import threading
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from contextvars import ContextVar, Token
@@ -31,7 +30,7 @@ import numpy as np
 
 from tacit._util.checks import bad, check_delta, positive
 from tacit._util.stopping import make_private, use_journal
-from tacit.estimators.set_aside import PrivacyWarning
+from tacit.estimators.set_aside import PrivacyWarning, warn_user
 from tacit.mechanisms.streams import rational
 
 _TABLES = """
@@ -326,13 +325,12 @@ def warn_of_surroundings(*, charged: bool) -> None:
         if place == "sklearn.pipeline" and frame.f_code.co_name == "fit":
             names = list(_fitted_steps(frame.f_locals.get("self")))
             if names:
-                warnings.warn(
+                warn_user(
                     f"{', '.join(names)} of the pipeline was fitted to owners' rows as they are: "
                     "what it learned from them is not protected. Fit it to public rows and freeze "
                     "it (sklearn.frozen.FrozenEstimator), or leave it out: bounds and scales come "
                     "from the data user's sample",
                     PrivacyWarning,
-                    stacklevel=4,
                 )
         if place.startswith("sklearn.") and not place.startswith(_HARMLESS):
             costs = "" if charged else "each of its fits spends epsilon again, and no Budget counts"
@@ -340,12 +338,11 @@ def warn_of_surroundings(*, charged: bool) -> None:
             scores = "its scores are exact figures of owners' rows, which no epsilon pays for"
             searches = place.startswith("sklearn.model_selection")
             what = "a search or cross-validation" if searches else ".".join(place.split(".")[:2])
-            warnings.warn(
+            warn_user(
                 f"{what} over owners' rows: "
                 + (f"{costs}; " if costs else "")
                 + (scores if searches else learns),
                 PrivacyWarning,
-                stacklevel=4,
             )
             return
 

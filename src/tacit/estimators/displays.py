@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any, Self
+from inspect import Signature, signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -302,6 +303,14 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 class EstimatorFace(Shown, Explained, Budgeted, Savable):
     """What all estimators have beside their fit: they are saved, explained, shown and charged."""
+
+    __signature__: ClassVar[Signature]
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Parameters are those of `__init__`; some Pythons would show those of `__new__`."""
+        super().__init_subclass__(**named)
+        _, *parameters = signature(cls.__init__).parameters.values()
+        cls.__signature__ = Signature(parameters)
 
     def __new__(cls, *_given: Any, **named: Any) -> Self:
         """Weights that no estimator takes are refused with what to do instead."""

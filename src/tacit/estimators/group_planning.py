@@ -28,6 +28,7 @@ from tacit.algorithms.sites import combine_sites, models_of_public, projections_
 from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import method_of
+from tacit.estimators.planning import accuracy_of_no_mistake
 from tacit.estimators.sites import loss_of
 from tacit.learners.models.scores import logistic
 from tacit.learners.peers.alike import ALIKE, telling_columns
@@ -74,8 +75,8 @@ class OwnerGroup:
 @dataclass(frozen=True)
 class GroupPlan:
     """What asking a group is expected to bring; its text says it in words. `alone` is the `measure`
-    of the public rows alone, cross-validated, `rise` what the group should add to it, and `doubt`
-    the standard error of that over plays.
+    of the public rows alone, cross-validated, `rise` what the group should add to it if it were
+    asked, and `doubt` the standard error of that over plays.
     """
 
     method: str
@@ -89,12 +90,22 @@ class GroupPlan:
     @property
     def together(self) -> float:
         """What is expected of what would be published."""
-        return min(1.0, self.alone + self.rise)
+        return self.alone + self.rise
 
     @property
     def collect(self) -> bool:
         """Whether to ask at all."""
-        return self.rise >= _LEAST_RISE and self.rise > self.doubt
+        return not self.why_not
+
+    @property
+    def why_not(self) -> str:
+        """Why nobody is to be asked; empty: it is worth asking."""
+        points = f"{self.measure} would change by {100 * self.rise:+.2f} points"
+        if self.rise < _LEAST_RISE:
+            return f"{points}, {100 * _LEAST_RISE:+.1f} is the least worth asking for"
+        if not self.rise > self.doubt:
+            return f"{points} on average, with a standard error of {100 * self.doubt:.2f}"
+        return ""
 
     def __str__(self) -> str:
         group, rows = self.group, f"your own {self.public_rows:,} rows"
@@ -108,9 +119,10 @@ class GroupPlan:
                 f"Collect: {whom} should bring {self.measure} {self.together:.3f}, {rows} alone "
                 f"{self.alone:.3f}."
             )
+        beat = "may well not beat" if self.rise >= _LEAST_RISE else "are not expected to beat"
         return (
-            f"Do not collect: {whom} will not beat {rows} ({self.measure} {self.alone:.3f}). "
-            f"Expected: {100 * self.rise:+.2f} points of {self.measure}."
+            f"Do not collect: {whom} {beat} {rows} ({self.measure} {self.alone:.3f}): "
+            f"{self.why_not}."
         )
 
 
@@ -151,10 +163,8 @@ def plan_sites(query: TrainSite, public: Public, combine: str, group: OwnerGroup
         missed = (known.y - steps_of(unseen[:, 0])) ** 2
         alone = 1 - float(missed.mean()) / max(float(known.y.var()), 1.0)
     measure = ACCURACY if known.classes else VARIANCE
-    rise, doubt = _play_all(group, known, worlds, play)
-    return GroupPlan(
-        "sites", group, len(public.y), measure=measure, alone=alone, rise=rise, doubt=doubt
-    )
+    found = _play_all(group, known, worlds, play)
+    return _plan_of("sites", group, len(public.y), measure, alone, played=found)
 
 
 def _linear_worlds(query: TrainSite, known: Public, alone: Sequence[PublicOnly]) -> PlayedWorlds:
@@ -216,10 +226,31 @@ def plan_peers(
         log_odds = served.score(cells.read(made.X))
         return alone[:, 1:] - alone[:, :1], log_odds[:, np.newaxis]
 
-    rise, doubt = _play_all(group, known, lambda _: world, play)
+    found = _play_all(group, known, lambda _: world, play)
     alone = own.expected or float(np.bincount(known.y).max() / len(known.y))
+    return _plan_of(method, group, len(public.y), ACCURACY, alone, played=found)
+
+
+def _plan_of(
+    method: str,
+    group: OwnerGroup,
+    rows: int,
+    measure: str,
+    alone: float,
+    played: tuple[float, float],
+) -> GroupPlan:
+    """What plays say, of what is left above the public rows."""
+    if measure == ACCURACY and alone == 1.0:
+        alone = accuracy_of_no_mistake(rows)
+    rise, doubt = played
     return GroupPlan(
-        method, group, len(public.y), measure=ACCURACY, alone=alone, rise=rise, doubt=doubt
+        method,
+        group,
+        public_rows=rows,
+        measure=measure,
+        alone=alone,
+        rise=min(rise, 1.0 - alone),
+        doubt=doubt,
     )
 
 

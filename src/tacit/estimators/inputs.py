@@ -7,7 +7,6 @@ where there is none, some owners are set aside as such a sample, and the guarant
 message quotes a value.
 """
 
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,12 +15,12 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import bad, positive, some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.data.cohort import Cohort, NumberSchema, Public
-from tacit.data.sample import Sample
+from tacit.data.cohort import Cohort, LateRows, NumberSchema, Public
+from tacit.data.sample import Sample, first_notes
 from tacit.data.schema import Schema, as_floats
 from tacit.data.table import (
     UserTable,
@@ -39,6 +38,7 @@ from tacit.estimators.set_aside import (
     draw_sample,
     make_sample,
     warn_notes,
+    warn_user,
 )
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW
@@ -79,13 +79,13 @@ def read_inputs(
         part = draw_sample(estimator, table, labels, numbers, stream)
     else:
         part = accept_sample(estimator, public, owners=int(numbers.max()) + 1)
-    schema = part.sample.schema
+    schema, rest = part.sample.schema, None
     if part.taken.any():
         rest = np.flatnonzero(~part.taken[numbers])
-        table, labels, numbers = table[rest], labels[rest], numbers[rest]
+        labels, numbers = labels[rest], numbers[rest]
     epsilon, classes = epsilon_of(estimator.epsilon, part.taken), label_numbers(labels, schema)
-    encoded = schema.encode(table)
-    cohort = Cohort.of(encoded.X, classes, numbers)
+    rows, moved = encode_rows(table, schema, rest)
+    cohort = Cohort.of(rows, classes, numbers)
     known = part.sample.public
     return Inputs(
         sample=part.sample,
@@ -94,8 +94,22 @@ def read_inputs(
         cohort=cohort,
         owners=len(cohort),
         epsilon=epsilon,
-        moved=encoded.moved,
+        moved=moved,
     )
+
+
+def encode_rows(
+    table: Any, schema: Schema, chosen: IntArray | None
+) -> tuple[FloatArray | LateRows, int]:
+    """Rows of a table (None: all), if they are numbers to be encoded when they are read, and how
+    many values do not fit.
+    """
+    late = LateRows.of(table, schema)
+    if late is not None:
+        late = late if chosen is None else late.taken(chosen)
+        return late, late.moved
+    encoded = schema.encode(table if chosen is None else table[chosen])
+    return encoded.X, encoded.moved
 
 
 def names_files(X: Any) -> bool:
@@ -128,16 +142,16 @@ def label_numbers(labels: AnyArray, schema: Schema) -> IntArray:
     """What labels say, as class numbers or steps of a range; -1 where they say neither. Where y is
     of another type than that, it is told: types may be, values may not.
     """
-    ends = isinstance(schema, NumberSchema)
+    ends, kind = isinstance(schema, NumberSchema), labels.dtype.kind
     numbers = all(isinstance(value, int | float) for value in schema.classes)
     # the type of objects, as lists are read, would tell of values
-    if labels.dtype.kind != "O" and numbers != (labels.dtype.kind in "fiub"):
+    if kind != "O" and numbers != (kind in "fiub"):
         known = "the target is a number between" if ends else "the classes of the sample are"
-        warnings.warn(
+        schema.check_label_type(labels, "y")
+        warn_user(
             f"y is of type {labels.dtype}, {known} {schema.classes}: labels are compared by what "
             "they say ('1' and 1.0 are 1), and rows with any other label do not count",
             DataWarning,
-            stacklevel=4,
         )
     return schema.encode_labels(labels)
 
@@ -169,20 +183,31 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
     if not (isinstance(public, tuple | list) and len(public) == 2):
         raise TypeError(f"public must be a pair (X0, y0), got {type(public).__name__}")
     if not is_frame(public[0]):
+        named = getattr(estimator, "feature_names_in_", ())
+        if estimator.schema is None and len(named):
+            raise ValueError(
+                f"X has columns with names ({', '.join(map(str, named[:3]))}, ...), public is an "
+                "array without: give both as data frames, or both as arrays"
+            )
         X = accept_table(estimator, public[0], reset=False)
         return X, accept_labels(estimator, X, public[1], finite=False)
     table = _of_some_size(read_frame(public[0]))
     theirs = getattr(estimator, "feature_names_in_", None)
     if estimator.schema is None and theirs is not None:
-        lacking = [name for name in table.columns if name not in theirs]
+        there = set(theirs)
+        lacking = [name for name in table.columns if name not in there]
         if lacking:
             raise ValueError(
-                f"X lacks {', '.join(lacking)}, which public has: add the column, or take it out "
+                f"X lacks {some_of(lacking)}, which public has: add the column, or take it out "
                 "of public"
             )
         known = {*table.columns, *table.left_out}
-        more = [f"column {name!r} of X is left out: public does not have it" for name in theirs]
-        warn_notes(note for name, note in zip(theirs, more, strict=True) if name not in known)
+        more = [
+            f"column {name!r} of X is left out: public does not have it"
+            for name in theirs
+            if name not in known
+        ]
+        warn_notes(first_notes(more, "columns of X are left out"))
     return table, accept_labels(estimator, table, public[1], finite=False)
 
 
@@ -219,6 +244,11 @@ def _of_some_size(table: UserTable) -> UserTable:
 
 def check_array_kind(rows: AnyArray, *, of_numbers: bool) -> None:
     """Refuse what scikit-learn would refuse as well, quoting the rows."""
+    if rows.dtype.names is not None:
+        raise ValueError(
+            "X is a structured array: give a dict of its columns, {name: X[name] for name in "
+            "X.dtype.names}"
+        )
     if rows.ndim != 2:
         raise ValueError(
             f"Expected 2D array, got {rows.ndim}D array instead. Reshape your data: "
@@ -254,13 +284,27 @@ def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None"
         )
+    if isinstance(y, str):
+        raise TypeError(f"y must have one label for each row: of a frame give X[{y!r}]")
+    if isinstance(y, dict):
+        raise TypeError("y must have one label for each row, got a dict")
     # of a list NumPy would make texts if one is a text, or numbers of truth values if one is one
-    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else y
+    given = np.array(y, dtype=object) if isinstance(y, list | tuple) else _without_masks(y)
     labels: AnyArray = column_or_1d(given, warn=True)
     if finite and labels.dtype.kind != "O":
         assert_all_finite(labels, input_name="y")
     check_consistent_length(X, labels)
     return labels
+
+
+def _without_masks(y: Any) -> Any:
+    """Labels of pandas' types with a mask as NumPy has them: whole numbers stay whole numbers,
+    truth values truth values.
+    """
+    kind = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if kind is None or not hasattr(y, "isna"):
+        return y
+    return y.to_numpy(object, na_value=None) if y.isna().any() else y.to_numpy(kind)
 
 
 def owner_numbers(owners: Any, rows: int) -> IntArray:
@@ -269,25 +313,32 @@ def owner_numbers(owners: Any, rows: int) -> IntArray:
     """
     if owners is None:
         return np.arange(rows)
-    names = np.asarray(owners)
+    names = _names_of_rows(owners, rows)
+    if names.dtype.kind in "OU":  # one text among numbers makes texts of all
+        return conform_owners(names)[1]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+def _names_of_rows(owners: Any, rows: int) -> AnyArray:
+    """Names as an array, one for each row."""
+    if isinstance(owners, str):
+        raise TypeError(
+            f"owners must name one owner per row: of a frame give X[{owners!r}], and take it out "
+            "of X"
+        )
+    names: AnyArray = np.asarray(owners)
     if names.shape != (rows,):
         raise ValueError(
             f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
         )
-    if names.dtype.kind in "OU":  # one text among numbers makes texts of all
-        return conform_owners(names)[1]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+    return names
 
 
 def owner_names(owners: Any, rows: int) -> AnyArray:
     """The name of each row's owner, where owners hold many rows; None: all rows are of one."""
     if owners is None:
         return np.zeros(rows, dtype=np.int64)
-    names: AnyArray = np.asarray(owners)
-    if names.shape != (rows,):
-        raise ValueError(
-            f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
-        )
+    names = _names_of_rows(owners, rows)
     if not is_known(names).all():
         raise ValueError("owners must name an owner for every row: some names are missing")
     return names

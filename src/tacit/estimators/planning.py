@@ -8,10 +8,9 @@ from typing import Any
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.kernels import in_arrays
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.combination import LEAST_GAIN, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import DELTA, Population
-from tacit.algorithms.refinement import LEAST_GAIN, too_little
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
 from tacit.mechanisms.spaces import Ball
@@ -19,6 +18,7 @@ from tacit.sums import HOW, NOBODY
 from tacit.sums.halves import Batch, SumTerms
 
 UNITS = ("owner", "record")
+_SEEN = 0.0005  # of accuracy: a tenth of a point, rounded
 _NORMAL = 1.96  # standard errors that 19 of 20 normal figures are within
 
 
@@ -40,19 +40,19 @@ class Plan:
         Which model is best for them.
     public_accuracy : float or None
         The accuracy to expect of it, cross-validated, with the choice of the model; None where rows
-        are too few to tell.
+        are too few to tell. Of n rows that are all predicted right it is (n + 1) / (n + 2).
     rise : float
-        What owners should add to it.
+        What owners should add to it; 0 where nobody is to be asked.
     gain : float
-        The same in nats of log loss.
+        How far the log loss should fall by what they answer, in nats.
     features : str
         The public feature map of the correction.
     numbers : int
         The length of a share.
     rounds : int
         In how many rounds to ask, each with other owners.
-    collect : bool
-        Whether to ask at all.
+    why_not : str
+        Why nobody is to be asked; empty: it is worth asking.
     bytes : int, default=16
         What an owner sends in a round.
     trust : str, default="nobody"
@@ -74,16 +74,21 @@ class Plan:
     features: str
     numbers: int
     rounds: int
-    collect: bool
+    why_not: str
     bytes: int = 16
     trust: str = NOBODY
     delta: float = 0.0
     unit: str = "owner"
 
     @property
+    def collect(self) -> bool:
+        """Whether to ask at all."""
+        return not self.why_not
+
+    @property
     def accuracy(self) -> float | None:
         """Expected accuracy with the owners' answers."""
-        return None if self.public_accuracy is None else min(1.0, self.public_accuracy + self.rise)
+        return None if self.public_accuracy is None else self.public_accuracy + self.rise
 
     @property
     def between(self) -> tuple[float, float]:
@@ -100,9 +105,11 @@ class Plan:
         """
         if self.public_accuracy is None:
             return 0.0, 1.0
+        all_right = self.public_accuracy == accuracy_of_no_mistake(self.public_rows)
+        seen = 1.0 if all_right else self.public_accuracy
         more = _NORMAL**2 / self.public_rows
-        middle = (self.public_accuracy + more / 2) / (1 + more)
-        spread = self.public_accuracy * (1 - self.public_accuracy) / self.public_rows
+        middle = (seen + more / 2) / (1 + more)
+        spread = seen * (1 - seen) / self.public_rows
         half = _NORMAL * sqrt(spread + more / self.public_rows / 4) / (1 + more)
         return max(0.0, middle - half), min(1.0, middle + half)
 
@@ -111,19 +118,23 @@ class Plan:
         """An outlook in the words of a plan."""
         belief = outlook.combination
         population, public = belief.population, belief.public
+        alone = belief.own.expected
+        if alone == 1.0:
+            alone = accuracy_of_no_mistake(len(public.y))
+        most = 1.0 if alone is None else 1.0 - alone
         return cls(
             owners=population.owners,
             epsilon=population.epsilon,
             rows_per_owner=population.rows,
             public_rows=len(public.y),
             public_model=belief.own.name,
-            public_accuracy=belief.own.expected,
-            rise=outlook.rise,
+            public_accuracy=alone,
+            rise=0.0 if outlook.why_not else max(0.0, min(most, outlook.rise)),
             gain=outlook.gain,
             features=outlook.features,
             numbers=outlook.numbers,
             rounds=outlook.rounds,
-            collect=outlook.gain >= LEAST_GAIN,
+            why_not=outlook.why_not,
             bytes=_report_bytes(outlook) if population.summed else 16,
             trust=population.trust,
             delta=population.delta if population.summed else 0.0,
@@ -136,15 +147,6 @@ class Plan:
 
         return plan_html(self)
 
-    @property
-    def _why_not(self) -> str:
-        if self.unit == "record" and self.rise > 0:
-            return (
-                "in too many of the models that your rows allow it would not rise, and sites "
-                "differ, too"
-            )
-        return too_little(self.gain)
-
     def __str__(self) -> str:
         alone = (
             "too few rows to tell"
@@ -155,25 +157,45 @@ class Plan:
         whom = f"{self.owners:,} {many} at epsilon {self.epsilon:g}"
         if self.trust != NOBODY:
             whom += f" and delta {self.delta:g}, trusting one of two servers,"
+        rows = f"your own {self.public_rows:,} rows"
         if not self.collect:
+            add = "may well add nothing" if self.gain >= LEAST_GAIN else "are not expected to add"
             return (
-                f"Do not collect: {whom} will not "
-                "beat your own "
-                f"{self.public_rows:,} rows (accuracy {alone}, {self.public_model}). "
-                f"Expected: {100 * self.rise:+.2f} points of accuracy; {self._why_not}."
+                f"Do not collect: {whom} {add} to {rows} (accuracy {alone}, {self.public_model}): "
+                f"{self.why_not}."
             )
-        together = "unknown" if self.accuracy is None else f"{self.accuracy:.3f}"
-        if self.accuracy is not None:
-            together += f" (between {self.between[0]:.2f} and {self.between[1]:.2f})"
         each = "" if self.trust == NOBODY else " in each round"
         return (
-            f"Collect: {whom} should bring "
-            f"accuracy {together}, your own "
-            f"{self.public_rows:,} rows alone {alone} ({self.public_model}). {self.numbers} "
-            "numbers in a share "
-            f"({self.features}), {self.bytes:,} bytes from each {sender}{each}, "
-            f"rounds: {self.rounds}."
+            f"Collect: {whom} should {self._hoped_for}, {rows} alone {alone} "
+            f"({self.public_model}). {self.numbers} numbers in a share ({self.features}), "
+            f"{self.bytes:,} bytes from each {sender}{each}, rounds: {self.rounds}."
         )
+
+    @property
+    def _hoped_for(self) -> str:
+        """What answers should bring: accuracy, or, where that stays as it is, likelier classes."""
+        if self.accuracy is None:
+            together = "unknown"
+        else:
+            low, high = self.between
+            together = f"{self.accuracy:.3f} (between {low:.2f} and {high:.2f})"
+        if self.raises_accuracy:
+            return f"bring accuracy {together}"
+        return f"lower the log loss by {self.gain:.3f} at accuracy {together}"
+
+    @property
+    def raises_accuracy(self) -> bool:
+        """Whether accuracy should rise by what can be seen in a table of points, a tenth: with a
+        rare class it may not where probabilities get much better.
+        """
+        return self.rise >= _SEEN
+
+
+def accuracy_of_no_mistake(rows: int) -> float:
+    """What to expect where so many rows were all predicted right: the mean of what they allow,
+    if all accuracies were as likely before.
+    """
+    return (rows + 1) / (rows + 2)
 
 
 def _report_bytes(outlook: Outlook) -> int:

@@ -2,10 +2,12 @@
 set aside at random; and warnings of what is less protected, or read otherwise, than one may think.
 """
 
+import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -31,16 +33,30 @@ class DataWarning(UserWarning):
     """Something of a table is not read as one may think: columns left out, labels not known."""
 
 
+_NOT_THE_USERS = ("tacit", "sklearn", "joblib", "contextlib", "threading", "concurrent")
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of whoever called us, by way of whatever library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _package_of(frame) in _NOT_THE_USERS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
 def warn_used_in_clear(taken: BoolArray, unit: str) -> str:
     """The sentence that a headline says of owners or records set aside, after a loud warning."""
     sentence = (
         f"{np.count_nonzero(taken):,} of {len(taken):,} {unit}s, drawn at random, are not "
         "protected at all: they were used in clear as the data user's sample."
     )
-    warnings.warn(
+    warn_user(
         f"fit got no public=(X0, y0). {sentence} Give public= to protect everybody.",
         PrivacyWarning,
-        stacklevel=5,
     )
     return sentence
 
@@ -80,7 +96,10 @@ def draw_sample(
 def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
     """Public rows by the estimator's schema, or by what they show."""
     if estimator.schema is None:
-        known = np.array(y[is_known(y)].tolist())  # of the type that its values have
+        there = y[is_known(y)].tolist()
+        if not all(np.isscalar(label) for label in there):
+            raise ValueError("labels must be numbers, texts or truth values, one for each row")
+        known = np.array(there)  # of the type that its values have
         check_classification_targets(known)
         if len(np.unique(known)) < 2:
             raise ValueError(
@@ -95,7 +114,7 @@ def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
 def warn_notes(notes: Iterable[str]) -> None:
     """What a reader of a file would be told of its columns."""
     for note in notes:
-        warnings.warn(note, DataWarning, stacklevel=6)
+        warn_user(note, DataWarning)
 
 
 def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stream) -> BoolArray:

@@ -313,13 +313,13 @@ class _RecordTapes(Stream):
     more: int
 
     def words(self, rows: IntArray, start: int, count: int) -> WordArray:
-        """Of records one after the other, or further words of a single one."""
-        place = self.first + int(rows[0])
-        at = place * self.each
-        if start:
-            at = _FAR + place * self.more + start - self.each
-        tape = self.site.words(np.zeros(1, dtype=np.int64), at, len(rows) * count)
-        return tape.reshape(len(rows), count)
+        """Of records one after the other from the beginning, or further words of some."""
+        site = np.zeros(1, dtype=np.int64)
+        if not start:
+            at = (self.first + int(rows[0])) * self.each
+            return self.site.words(site, at, len(rows) * count).reshape(len(rows), count)
+        begins = _FAR + (self.first + rows) * self.more + start - self.each
+        return np.vstack([self.site.words(site, int(begin), count) for begin in begins])
 
     def child(self, *path: int | str | bytes) -> "_RecordTapes":
         raise TypeError("a record's coins serve its rounding and nothing else")

@@ -20,6 +20,8 @@ from tacit._util.checks import bad, positive, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import FloatArray
 
+_UNSIGNED = np.int64((1 << 63) - 1)  # bits of a float but its sign
+
 
 def _accept_radius(radius: object) -> float:
     """Far from where sums or quotients of coordinates overflow: kernels rely on it."""
@@ -115,63 +117,92 @@ class Ball(Space):
     def clip(self, x: FloatArray) -> FloatArray:
         rows = np.ascontiguousarray(x, dtype=np.float64).reshape(-1, self.dim)
         clipped = np.empty_like(rows)
-        is_inside = _move_inside(rows, self.radius, clipped)
+        is_inside = move_inside(rows, self.radius, clipped)
         return x if is_inside else clipped.reshape(x.shape)
 
 
 @kernel
-def _move_inside(x: FloatArray, radius: float, out: FloatArray) -> bool:
-    """Whether all rows are in the ball already; else they are, in `out`. One kernel, so that no
-    long row is the first for which something is compiled.
+def move_inside(x: FloatArray, radius: float, out: FloatArray) -> bool:
+    """Whether all rows are in the ball already, never for NaN; else they are, in `out`. One kernel,
+    so that no long row is the first for which something is compiled.
     """
-    is_inside = _are_short(x, radius)
+    squares = np.empty(len(x))
+    add_squares(x, squares)
+    is_inside = True
+    for i in range(len(x)):
+        is_inside = is_inside and squares[i] <= radius * radius
     if not is_inside:
-        _shorten(x, radius, out)
+        _shorten(x, squares, radius, out)
     return is_inside
 
 
 @kernel
-def _are_short(x: FloatArray, radius: float) -> bool:
-    """Whether all rows are in the ball; never for NaN. Squares are added in the order of the
-    coordinates: a library's order may depend on the machine.
+def add_squares(rows: FloatArray, out: FloatArray) -> None:
+    """Of each row, in the order of its numbers: a library's order may depend on the machine. Four
+    rows go side by side, since a sum waits for the one before it.
     """
-    for i in range(len(x)):
+    fours = len(rows) - len(rows) % 4
+    for i in range(0, fours, 4):
+        a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
+        of_a, of_b, of_c, of_d = 0.0, 0.0, 0.0, 0.0
+        for j in range(len(a)):
+            of_a += a[j] * a[j]
+            of_b += b[j] * b[j]
+            of_c += c[j] * c[j]
+            of_d += d[j] * d[j]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = of_a, of_b, of_c, of_d
+    for i in range(fours, len(rows)):
         square = 0.0
-        for j in range(x.shape[1]):
-            square += x[i, j] * x[i, j]
-        if not square <= radius * radius:
-            return False
-    return True
+        for j in range(rows.shape[1]):
+            square += rows[i, j] * rows[i, j]
+        out[i] = square
 
 
 @kernel
-def _shorten(x: FloatArray, radius: float, out: FloatArray) -> None:
+def _shorten(x: FloatArray, squares: FloatArray, radius: float, out: FloatArray) -> None:
     """Rows of the ball: each as it is if it is short, else along its direction."""
+    peaks, again = np.zeros(len(x)), np.empty(len(x))
     for i in range(len(x)):
-        if _are_short(x[i : i + 1], radius):
-            for j in range(x.shape[1]):
-                out[i, j] = x[i, j]
+        row = out[i]
+        if squares[i] < np.inf:
+            row[:] = x[i]
+        else:
+            _keep_finite(x[i], radius, row)
+        if squares[i] <= radius * radius:
             continue
-        is_endless, peak = False, 0.0
-        for j in range(x.shape[1]):
-            is_endless = is_endless or np.isinf(x[i, j])
-        for j in range(x.shape[1]):
-            out[i, j] = _finite(x[i, j], is_endless, radius)
-            peak = max(peak, abs(out[i, j]))
-        if not peak > 0:
-            continue
-        for j in range(x.shape[1]):
-            out[i, j] /= peak  # so that no square overflows
-        square = 0.0
-        for j in range(x.shape[1]):
-            square += out[i, j] * out[i, j]
-        length = np.sqrt(square)
-        is_outside = peak * length > radius
-        for j in range(x.shape[1]):
-            if is_outside:
-                out[i, j] *= radius / length
-            else:
-                out[i, j] = _finite(x[i, j], is_endless, radius)
+        _find_peak(row, peaks[i : i + 1])
+        if peaks[i] > 0:
+            for j in range(len(row)):
+                row[j] /= peaks[i]  # so that no square overflows
+    add_squares(out, again)
+    for i in range(len(x)):
+        row, length = out[i], np.sqrt(again[i])
+        if peaks[i] * length > radius:
+            for j in range(len(row)):
+                row[j] *= radius / length
+        elif peaks[i] > 0:
+            _keep_finite(x[i], radius, row)
+
+
+@kernel
+def _find_peak(row: FloatArray, peak: FloatArray) -> None:
+    """The largest size of some numbers, none of them NaN: of bits without their sign, which are in
+    the same order, and which a machine compares several at a time.
+    """
+    bits, largest = row.view(np.int64), np.int64(0)
+    for j in range(len(bits)):
+        largest = max(largest, bits[j] & _UNSIGNED)
+    peak.view(np.int64)[0] = largest
+
+
+@kernel
+def _keep_finite(row: FloatArray, radius: float, out: FloatArray) -> None:
+    """NaN as 0; of a vector with infinite coordinates only those count."""
+    is_endless = False
+    for j in range(len(row)):
+        is_endless = is_endless or np.isinf(row[j])
+    for j in range(len(row)):
+        out[j] = _finite(row[j], is_endless, radius)
 
 
 @kernel
@@ -182,7 +213,7 @@ def _finite(value: float, is_endless: bool, radius: float) -> float:
     return 0.0 if np.isnan(value) else value
 
 
-@_move_inside.by_arrays(lambda x, radius, out: 32 * x.size)
+@move_inside.by_arrays(lambda x, radius, out: 32 * x.size)
 def _move_arrays(x: FloatArray, radius: float, out: FloatArray) -> bool:
     is_long = ~(sums_of_squares(x) <= radius * radius)  # so is NaN
     if is_long.any():

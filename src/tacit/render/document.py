@@ -86,6 +86,12 @@ class Chart:
             if scale == "log" and not all(value > 0 for value in values):
                 raise ValueError(f"{self.title}: {name} must be > 0 on a log scale")
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tacit.render.pages import framed_chart
+
+        return framed_chart(self)
+
 
 __all__ = [
     "SPREAD",
@@ -213,6 +219,12 @@ class Document:
         return (
             part for section in self.sections for part in section.parts if isinstance(part, Chart)
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from tacit.render.pages import framed_report
+
+        return framed_report(self)
 
 
 def percent(mean: float, std: float | None = None) -> str:

@@ -7,6 +7,7 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from importlib.resources import files
 from itertools import count, groupby
 from os.path import relpath
@@ -93,6 +94,25 @@ def page_of(document: Document) -> str:
         policy=POLICY,
         style=_read("tacit.css") + _read("report.css"),
         icon=base64.b64encode(_read("icon.svg").encode()).decode(),
+    )
+
+
+def framed_report(document: Document) -> str:
+    """The page in a frame, for notebooks: neither has to do with the other's styles."""
+    return _framed(document.title, page_of(document), 900)
+
+
+def framed_chart(chart: Chart) -> str:
+    """A chart alone, likewise."""
+    page = environment("tacit.render").get_template("framed_chart.html")
+    style = _read("tacit.css") + _read("report.css")
+    return _framed(chart.title, page.render(drawing=draw(chart), policy=POLICY, style=style), 520)
+
+
+def _framed(title: str, page: str, height: int) -> str:
+    return (
+        f'<iframe title="{escape(title)}" srcdoc="{escape(page)}" sandbox '
+        f'style="width: 100%; height: {height}px; border: 0"></iframe>'
     )
 
 

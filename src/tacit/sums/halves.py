@@ -191,8 +191,20 @@ class Batch:
         It follows from the two keys that the terms name, so it was settled before the first report
         was made: no server can choose it afterwards, and owners cannot know it.
         """
+        return self._agree(place, key, b"tacit verify key ")
+
+    def bond(self, place: int, key: X25519PrivateKey, campaign: bytes) -> bytes:
+        """What shows that the campaign that signs with a key has this batch's coordinator's key,
+        too: the same at both servers, and known to nobody else.
+        """
+        if not len(campaign) == KEY:
+            raise bad("key of the campaign", f"{KEY} bytes", len(campaign))
+        return self._agree(place, key, b"tacit batch of campaign " + campaign + b" ")
+
+    def _agree(self, place: int, key: X25519PrivateKey, purpose: bytes) -> bytes:
+        """A secret of the two servers of this batch, for one purpose."""
         other = X25519PublicKey.from_public_bytes(self.terms.keys[1 - place])
-        info = b"tacit verify key " + self.application
+        info = purpose + self.application
         return HKDF(SHA256(), KEY, salt=None, info=info).derive(key.exchange(other))
 
 

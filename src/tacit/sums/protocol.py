@@ -112,6 +112,10 @@ class ServerSide:
         """This server's sum so far, as field elements: it says nothing without the other's."""
         return bytes(self._law.prio3.circuit.field.encode(self._server.total[None])[0])
 
+    def bond(self, campaign: bytes) -> bytes:
+        """What shows that this campaign may speak of this batch: it has the coordinator's key."""
+        return self.batch.bond(self._place, self._key, campaign)
+
     def resume(self, total: bytes, counted: int) -> None:
         """Add what was counted before."""
         field = self._law.prio3.circuit.field

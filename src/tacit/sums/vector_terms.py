@@ -21,8 +21,9 @@ Sites (`RecordTerms`) add up the numbers of their records before anything leaves
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import ceil, isqrt, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from tacit._util.checks import bad, check_delta, one_of, positive, whole
 from tacit._util.kernels import kernel, pieces, spread
 from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import matrix
-from tacit.mechanisms.spaces import Ball, Space
+from tacit.mechanisms.spaces import Space, move_inside
 from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
 from tacit.sums import HOW
 from tacit.sums.discrete_gaussian import (
@@ -55,6 +56,7 @@ _BITS = 4
 _SPREAD = 1.5  # steps: the standard deviation of a turned share's entries, at most
 _ATTEMPTS = 4  # draws of a share's rounding before it is rounded towards zero
 _BLOCK = 1024  # owners rounded at a time
+_TOGETHER = 4  # shares that stay in a core's cache from the first step to the last
 
 
 @message("sum.vector")
@@ -284,20 +286,19 @@ def round_shares(shares: object, terms: VectorTerms, stream: Stream) -> IntArray
     """Shares (n, dim) as whole numbers that always keep the terms; row i reads tape i of
     `stream`.
     """
-    dim, turned = terms.dim, terms.law == GAUSSIAN
-    rows = Ball(dim=dim, radius=terms.radius).clip(matrix("shares", shares, dim))
-    rounded = np.empty((len(rows), dim), dtype=np.int64)
-    signs, words = _signs(dim), (dim + 1) // 2
+    rows, rounding = matrix("shares", shares, terms.dim), _Rounding.of(terms)
+    rounded = np.empty(rows.shape, dtype=np.int64)
+    words, _ = coins_of_share(terms)
 
     def work(part: slice) -> None:
-        owners = np.arange(part.start, part.stop)
-        mine = rows[part] / terms.step
-        if turned:
-            turn(mine, signs)
-        done = _round(mine, stream.words(owners, 0, words), terms_limits(terms), rounded[part])
-        for row in np.flatnonzero(~done).tolist():
-            tape = stream.words(owners[row : row + 1], words, (_ATTEMPTS - 1) * words)
-            _round_again(mine[row], tape[0], terms_limits(terms), rounded[part.start + row])
+        owners, mine, out = np.arange(part.start, part.stop), rows[part], rounded[part]
+        left = np.arange(len(mine))
+        for attempt in range(_ATTEMPTS):
+            tape = stream.words(owners[left], attempt * words, words)
+            left = left[~_round(mine, left, tape, rounding, out)]
+            if not left.size:
+                return
+        _round_down(mine, left, rounding, out)
 
     spread(work, pieces(len(rows), least=_BLOCK, most=_BLOCK))
     return rounded
@@ -346,13 +347,13 @@ def coordinate_variance(terms: VectorTerms, n: int) -> float:
     return terms.variance / n**2 + own / n
 
 
-def terms_limits(terms: VectorTerms) -> tuple[int, int, int]:
-    """The largest entry, the largest sum of squares, and of sizes."""
-    return terms.largest, terms.bound, terms.reach
-
-
 def _signs(dim: int) -> FloatArray:
     """Two rows of public signs, the same for everybody."""
+    return _drawn_signs(dim).copy()
+
+
+@lru_cache(maxsize=8)
+def _drawn_signs(dim: int) -> FloatArray:
     words = seeded(0).child("turn", dim).words(np.arange(dim), 0, 1)[:, 0]
     bits = np.stack([words & np.uint64(1), words >> np.uint64(1) & np.uint64(1)])
     return 1.0 - 2.0 * bits.astype(np.float64)
@@ -392,13 +393,20 @@ def turn_back(rows: FloatArray, signs: FloatArray) -> None:
 
 @kernel
 def _hadamard(row: FloatArray) -> None:
-    """Times Hadamard's matrix over the root of its size: symmetric, orthogonal, its own inverse."""
+    """Times Hadamard's matrix over the root of its size: symmetric, orthogonal, its own inverse.
+
+    Sums and differences of halves of 1, 2, 4, ... entries, in this order; several halves in one go
+    where there are, which changes no sum.
+    """
     half = 1
+    if len(row) >= 8:
+        _add_eights(row)
+        half = 8
+    while 4 * half <= len(row):
+        _add_fours(row, half)
+        half *= 4
     while half < len(row):
-        for start in range(0, len(row), 2 * half):
-            for j in range(start, start + half):
-                a, b = row[j], row[j + half]
-                row[j], row[j + half] = a + b, a - b
+        _add_pairs(row, half)
         half *= 2
     scale = 1.0 / np.sqrt(float(len(row)))
     for j in range(len(row)):
@@ -406,54 +414,136 @@ def _hadamard(row: FloatArray) -> None:
 
 
 @kernel
+def _add_pairs(row: FloatArray, half: int) -> None:
+    """Sums and differences of neighbouring halves."""
+    for start in range(0, len(row), 2 * half):
+        one, two = row[start : start + half], row[start + half : start + 2 * half]
+        for j in range(half):
+            a, b = one[j], two[j]
+            one[j] = a + b
+            two[j] = a - b
+
+
+@kernel
+def _add_fours(row: FloatArray, half: int) -> None:
+    """`_add_pairs` of halves, and then of twice as long ones."""
+    for start in range(0, len(row), 4 * half):
+        middle = start + 2 * half
+        one, two = row[start : start + half], row[start + half : middle]
+        three, four = row[middle : middle + half], row[middle + half : middle + 2 * half]
+        for j in range(half):
+            a, b, c, d = one[j], two[j], three[j], four[j]
+            e, f, g, h = a + b, a - b, c + d, c - d
+            one[j] = e + g
+            two[j] = f + h
+            three[j] = e - g
+            four[j] = f - h
+
+
+@kernel
+def _add_eights(row: FloatArray) -> None:
+    """`_add_pairs` of halves of 1, 2 and 4 entries."""
+    for j in range(0, len(row), 8):
+        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
+        e, f, g, h = row[j + 4], row[j + 5], row[j + 6], row[j + 7]
+        a, b, c, d, e, f, g, h = a + b, a - b, c + d, c - d, e + f, e - f, g + h, g - h
+        a, b, c, d, e, f, g, h = a + c, b + d, a - c, b - d, e + g, f + h, e - g, f - h
+        row[j], row[j + 1], row[j + 2], row[j + 3] = a + e, b + f, c + g, d + h
+        row[j + 4], row[j + 5], row[j + 6], row[j + 7] = a - e, b - f, c - g, d - h
+
+
+class _Rounding(NamedTuple):
+    """What a kernel needs of terms; no signs: nothing is turned."""
+
+    radius: float
+    step: float
+    signs: FloatArray
+    largest: int
+    bound: int
+    reach: int
+
+    @classmethod
+    def of(cls, terms: VectorTerms) -> "_Rounding":
+        signs = _signs(terms.dim) if terms.law == GAUSSIAN else np.empty((0, 0))
+        return cls(
+            terms.radius,
+            terms.step,
+            signs,
+            largest=terms.largest,
+            bound=terms.bound,
+            reach=terms.reach,
+        )
+
+
+@kernel
 def _round(
-    rows: FloatArray, tape: WordArray, limits: tuple[int, int, int], out: AnyArray
+    shares: FloatArray, which: IntArray, tape: WordArray, rounding: _Rounding, out: AnyArray
 ) -> AnyArray:
-    """Each row rounded by the coins of its tape; answers which keep the limits."""
-    done = np.empty(len(rows), dtype=np.bool_)
-    for i in range(len(rows)):
-        done[i] = _round_row(rows[i], tape[i], 0, limits, out[i])
+    """Some of the shares rounded, each by the coins of its tape; answers which keep the limits."""
+    done = np.empty(len(which), dtype=np.bool_)
+    some = np.empty((2, _TOGETHER, shares.shape[1]))
+    for first in range(0, len(which), _TOGETHER):
+        rows = _in_steps(shares, which[first : first + _TOGETHER], rounding, some)
+        for i in range(len(rows)):
+            to = out[which[first + i]]
+            done[first + i] = _round_row(rows[i], tape[first + i], rounding, to)
     return done
 
 
 @kernel
-def _round_again(
-    row: FloatArray, tape: WordArray, limits: tuple[int, int, int], out: AnyArray
-) -> None:
-    """More attempts; then towards zero, and down until the limits are kept."""
-    words = (len(row) + 1) // 2
-    for attempt in range(len(tape) // words):
-        if _round_row(row, tape, attempt * words, limits, out):
-            return
-    largest, bound, reach = limits
-    squares, sizes = 0, 0
-    for j in range(len(row)):
-        size = int(min(np.floor(abs(row[j])), float(largest)))  # no whole number holds all floats
-        out[j] = size if row[j] >= 0 else -size
-        squares += size * size
-        sizes += size
-    while squares > bound or sizes > reach:
-        place = int(np.argmax(np.abs(out)))
-        size = abs(out[place])
-        out[place] += -1 if out[place] > 0 else 1
-        squares -= 2 * size - 1
-        sizes -= 1
+def _in_steps(
+    shares: FloatArray, which: IntArray, rounding: _Rounding, room: FloatArray
+) -> FloatArray:
+    """Some of the shares shortened, in steps, turned."""
+    taken, rows = room[0, : len(which)], room[1, : len(which)]
+    for i in range(len(which)):
+        taken[i] = shares[which[i]]
+    if move_inside(taken, rounding.radius, rows):
+        rows[:] = taken
+    for i in range(len(rows)):
+        row = rows[i]
+        for j in range(len(row)):
+            row[j] /= rounding.step
+    if len(rounding.signs):
+        turn(rows, rounding.signs)
+    return rows
 
 
 @kernel
-def _round_row(
-    row: FloatArray, tape: WordArray, at: int, limits: tuple[int, int, int], out: AnyArray
-) -> bool:
-    """One attempt: each entry up or down by a coin of 32 bits."""
-    largest, bound, reach = limits
+def _round_row(row: FloatArray, tape: WordArray, rounding: _Rounding, out: AnyArray) -> bool:
+    """Each entry up or down by a coin of 32 bits."""
+    most = float(rounding.largest)
+    for j in range(len(row) // 2):
+        out[2 * j], out[2 * j + 1] = low_half(tape[j]), high_half(tape[j])
+    if len(row) % 2:
+        out[len(row) - 1] = low_half(tape[len(row) // 2])
     squares, sizes = 0, 0
     for j in range(len(row)):
-        coins = tape[at + j // 2]
-        coin = low_half(coins) if j % 2 == 0 else high_half(coins)
-        value = min(max(row[j], -float(largest)), float(largest))
+        value = min(max(row[j], -most), most)
         floor = np.floor(value)
-        size = int(floor) + round_up(value - floor, coin)
+        size = int(floor) + round_up(value - floor, np.uint64(out[j]))
         out[j] = size
         squares += size * size
         sizes += abs(size)
-    return squares <= bound and sizes <= reach
+    return squares <= rounding.bound and sizes <= rounding.reach
+
+
+@kernel
+def _round_down(shares: FloatArray, which: IntArray, rounding: _Rounding, out: AnyArray) -> None:
+    """Some of the shares rounded towards zero, and down until the limits are kept."""
+    some = np.empty((2, 1, shares.shape[1]))
+    for place in range(len(which)):
+        row = _in_steps(shares, which[place : place + 1], rounding, some)[0]
+        numbers, squares, sizes = out[which[place]], 0, 0
+        for j in range(len(row)):
+            # no whole number holds all floats
+            size = int(min(np.floor(abs(row[j])), float(rounding.largest)))
+            numbers[j] = size if row[j] >= 0 else -size
+            squares += size * size
+            sizes += size
+        while squares > rounding.bound or sizes > rounding.reach:
+            largest = int(np.argmax(np.abs(numbers)))
+            size = abs(numbers[largest])
+            numbers[largest] += -1 if numbers[largest] > 0 else 1
+            squares -= 2 * size - 1
+            sizes -= 1

@@ -31,8 +31,14 @@ class Expansion(ABC):
         """What expanding so many rows takes at most."""
 
     @abstractmethod
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
+        """Write what it makes of each row to `out`, from column `at` on."""
+
     def expand(self, X: FloatArray) -> FloatArray:
         """(rows, width)."""
+        out = np.empty((len(X), self.width(X.shape[1])))
+        self.fill(X, out, 0)
+        return out
 
 
 @message("features.rows")
@@ -45,6 +51,9 @@ class Rows(Expansion):
 
     def cost(self, dim: int, rows: int) -> Cost:
         return Cost()
+
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
+        out[:, at : at + X.shape[1]] = X
 
     def expand(self, X: FloatArray) -> FloatArray:
         return X
@@ -75,12 +84,10 @@ class Products(Expansion):
         flat = table(rows, 2 * int(self.axes.shape[1]))
         return Cost(rows * self.axes.size) + flat + table(rows, self.width(dim), passes=2)
 
-    def expand(self, X: FloatArray) -> FloatArray:
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
         flat = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, flat)
-        out = np.empty((len(X), self.width(X.shape[1])))
-        _products(np.clip(flat, -self.reach, self.reach), out)
-        return out
+        _products(np.clip(flat, -self.reach, self.reach), out, at)
 
 
 @message("features.waves")
@@ -103,12 +110,10 @@ class Waves(Expansion):
     def cost(self, dim: int, rows: int) -> Cost:
         return Cost(rows * self.axes.size) + table(rows, 3 * self.width(dim), passes=6)
 
-    def expand(self, X: FloatArray) -> FloatArray:
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
         angle = np.empty((len(X), self.axes.shape[1]))
         affine(X, self.centre, self.axes, angle)
-        out = np.empty((len(X), 2 * angle.shape[1]))
-        _waves(angle, out)
-        return out
+        _waves(angle, out, at)
 
 
 @message("features.joined")
@@ -128,8 +133,10 @@ class Joined(Expansion):
     def cost(self, dim: int, rows: int) -> Cost:
         return sum((part.cost(dim, rows) for part in self.parts), table(rows, self.width(dim)))
 
-    def expand(self, X: FloatArray) -> FloatArray:
-        return np.hstack([part.expand(X) for part in self.parts])
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
+        for part in self.parts:
+            part.fill(X, out, at)
+            at += part.width(X.shape[1])
 
 
 @message("features")
@@ -172,11 +179,11 @@ class FeatureMap:
         """Features (rows, dim)."""
         self.check(X.shape[1])  # the kernel indexes with these shapes
         out = np.empty((len(X), self.dim))
-        out[:, 0] = self.level
         if self.matrix.ndim == 1:
-            np.subtract(self.expansion.expand(X), self.centre, out=out[:, 1:])
-            out[:, 1:] *= self.matrix
+            self.expansion.fill(X, out, 1)
+            _scale(out, self.level, self.centre, self.matrix)
         else:
+            out[:, 0] = self.level
             mapped = np.empty((len(X), self.dim - 1))  # whole: one row's slice is another type
             affine(self.expansion.expand(X), self.centre, self.matrix, mapped)
             out[:, 1:] = mapped
@@ -184,32 +191,54 @@ class FeatureMap:
 
 
 @kernel
-def _products(flat: FloatArray, out: FloatArray) -> None:
+def _scale(rows: FloatArray, level: float, centre: FloatArray, by: FloatArray) -> None:
+    """Each row (level, (x - centre) * by), where x is what it has beyond its first number."""
+    for i in range(len(rows)):
+        rows[i, 0] = level
+        each = rows[i, 1:]
+        for j in range(len(centre)):
+            each[j] = (each[j] - centre[j]) * by[j]
+
+
+@_scale.by_arrays(lambda rows, level, centre, by: 4 * rows.size)
+def _scale_arrays(rows: FloatArray, level: float, centre: FloatArray, by: FloatArray) -> None:
+    rows[:, 0] = level
+    rows[:, 1:] -= centre
+    rows[:, 1:] *= by
+
+
+@kernel
+def _products(flat: FloatArray, out: FloatArray, at: int) -> None:
     size = flat.shape[1]
     for i in range(len(flat)):
-        place = size
+        place = at + size
         for j in range(size):
-            out[i, j] = flat[i, j]
+            out[i, at + j] = flat[i, j]
             for k in range(j, size):
                 out[i, place] = flat[i, j] * flat[i, k]
                 place += 1
 
 
-@_products.by_arrays(lambda flat, out: 4 * out.size)
-def _products_arrays(flat: FloatArray, out: FloatArray) -> None:
+@_products.by_arrays(lambda flat, out, at: 2 * flat.size * (flat.shape[1] + 3))
+def _products_arrays(flat: FloatArray, out: FloatArray, at: int) -> None:
     rows, columns = np.triu_indices(flat.shape[1])
-    out[:, : flat.shape[1]] = flat
-    np.multiply(flat[:, rows], flat[:, columns], out=out[:, flat.shape[1] :])
+    place = at + flat.shape[1]
+    out[:, at:place] = flat
+    out[:, place : place + len(rows)] = flat[:, rows] * flat[:, columns]
 
 
 @kernel
-def _waves(angle: FloatArray, out: FloatArray) -> None:
+def _waves(angle: FloatArray, out: FloatArray, at: int) -> None:
     half = angle.shape[1]
     for i in range(len(angle)):
+        cosines, sines = out[i, at : at + half], out[i, at + half : at + 2 * half]
         for j in range(half):
-            out[i, j], out[i, half + j] = turn(angle[i, j])
+            cosine, sine = turn(angle[i, j])
+            cosines[j] = cosine
+            sines[j] = sine
 
 
-@_waves.by_arrays(lambda angle, out: 64 * angle.size)
-def _waves_arrays(angle: FloatArray, out: FloatArray) -> None:
-    out[:, : angle.shape[1]], out[:, angle.shape[1] :] = turns(angle)
+@_waves.by_arrays(lambda angle, out, at: 64 * angle.size)
+def _waves_arrays(angle: FloatArray, out: FloatArray, at: int) -> None:
+    middle, end = at + angle.shape[1], at + 2 * angle.shape[1]
+    out[:, at:middle], out[:, middle:end] = turns(angle)

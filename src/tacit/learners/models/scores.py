@@ -4,13 +4,14 @@ answers added to it; as plain arrays, as they travel to owners.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tacit._util.checks import bad, whole
 from tacit._util.kernels import affine, exponential, exponentials, kernel
-from tacit._util.types import BoolArray, FloatArray, IntArray
+from tacit._util.types import FloatArray, IntArray, WordArray
 from tacit.learners.models.features import Expansion, FeatureMap
 from tacit.learners.query import Cost, table
 from tacit.wire import message
@@ -99,7 +100,7 @@ class Trees:
 
     def cost(self, rows: int) -> Cost:
         """Every row walks every tree to its deepest leaf."""
-        walk = int(_heights(self.left, self.right, self.column)[self.roots].sum())
+        walk = int((self._walk.steps + 1).sum())
         return Cost(4 * rows * walk, 0, 1) + Cost(len(self.column))
 
     @property
@@ -118,16 +119,28 @@ class Trees:
 
     def indicators(self, X: FloatArray) -> FloatArray:
         """Which leaf of every tree a row falls into, (rows, leaves) of 0 and 1."""
-        self.check(X.shape[1])
-        leaves: BoolArray = self.column < 0
-        number = np.cumsum(leaves) - 1
-        out = np.zeros((len(X), int(np.count_nonzero(leaves))))
-        _mark_leaves(X, self._walk, number, out)
+        out = np.empty((len(X), self.leaves))
+        self.mark(X, out, 0)
         return out
 
-    @property
+    def mark(self, X: FloatArray, out: FloatArray, at: int) -> None:
+        """Write `indicators` to `out`, from column `at` on."""
+        self.check(X.shape[1])
+        out[:, at : at + self.leaves] = 0.0
+        _mark_leaves(X, self._walk, at + np.cumsum(self.column < 0) - 1, out)
+
+    @cached_property
     def _walk(self) -> "_Walk":
-        return _Walk(self.roots, self.column, self.cut, self.left, self.right)
+        """A leaf leads to itself, so that all rows walk a tree in as many steps: neither time nor
+        branches depend on them.
+        """
+        is_leaf, here = self.column < 0, np.arange(len(self.column))
+        left, right = (np.where(is_leaf, here, side) for side in (self.left, self.right))
+        steps = np.zeros(len(self.column), dtype=np.int64)
+        _count_steps(self.left, self.right, self.column, steps)
+        column, onward = np.where(is_leaf, 0, self.column), np.stack([right, left], axis=1)
+        words = (each.ravel().astype(np.uint64) for each in (self.roots, column, onward))
+        return _Walk(steps[self.roots], self.cut, *words)
 
 
 @message("term.forest")
@@ -255,11 +268,11 @@ class ModelScores(Expansion):
         said = Cost(rows * classes * classes) + table(rows, classes) + table(classes, 3 * classes)
         return self.model.cost(dim, rows) + said
 
-    def expand(self, X: FloatArray) -> FloatArray:
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
         matrix = contrasts(self.model.classes)
-        out = np.empty((len(X), matrix.shape[1]))
-        affine(self.model.scores(X), np.zeros(len(matrix)), matrix, out)
-        return out
+        said = np.empty((len(X), matrix.shape[1]))
+        affine(self.model.scores(X), np.zeros(len(matrix)), matrix, said)
+        out[:, at : at + matrix.shape[1]] = said
 
 
 @message("features.leaves")
@@ -271,13 +284,13 @@ class Leaves(Expansion):
 
     def width(self, dim: int) -> int:
         self.trees.check(dim)
-        return int(np.count_nonzero(self.trees.column < 0))
+        return self.trees.leaves
 
     def cost(self, dim: int, rows: int) -> Cost:
         return self.trees.cost(rows) + table(rows, self.width(dim), passes=2)
 
-    def expand(self, X: FloatArray) -> FloatArray:
-        return self.trees.indicators(X)
+    def fill(self, X: FloatArray, out: FloatArray, at: int) -> None:
+        self.trees.mark(X, out, at)
 
 
 def softmax(scores: FloatArray) -> FloatArray:
@@ -320,6 +333,11 @@ def contrasts(classes: int) -> FloatArray:
     >>> contrasts(2).round(3).tolist()
     [[0.707], [-0.707]]
     """
+    return _contrasts(classes).copy()
+
+
+@lru_cache(maxsize=64)
+def _contrasts(classes: int) -> FloatArray:
     from scipy.linalg import helmert  # here: a model is read and asked without it
 
     return np.ascontiguousarray(helmert(classes).T)
@@ -354,50 +372,68 @@ def _softmax_arrays(scores: FloatArray, out: FloatArray) -> None:
 
 
 @kernel
-def _heights(left: IntArray, right: IntArray, column: IntArray) -> IntArray:
-    """Nodes on the longest walk from each node to a leaf; children come after their node."""
-    height = np.ones(len(column), dtype=np.int64)
+def _count_steps(left: IntArray, right: IntArray, column: IntArray, steps: IntArray) -> None:
+    """Of the longest walk from each node to a leaf; children come after their node."""
     for node in range(len(column) - 1, -1, -1):
         if column[node] >= 0:
-            height[node] = 1 + max(height[left[node]], height[right[node]])
-    return height
+            steps[node] = 1 + max(steps[left[node]], steps[right[node]])
+
+
+@_count_steps.by_arrays(lambda left, right, column, steps: 200 * len(column))
+def _count_steps_plainly(
+    left: IntArray, right: IntArray, column: IntArray, steps: IntArray
+) -> None:
+    inner = np.flatnonzero(column >= 0)[::-1]
+    counted = [0] * len(column)
+    for node, one, two in zip(
+        inner.tolist(), left[inner].tolist(), right[inner].tolist(), strict=True
+    ):
+        counted[node] = 1 + max(counted[one], counted[two])
+    steps[:] = counted
 
 
 def _between(values: IntArray, low: IntArray | int, high: int) -> np.bool_:
     return ((values >= low) & (values < high)).all()
 
 
-_TOGETHER = 64  # rows that go through a tree while a core's cache holds it
+_TOGETHER = 128  # rows that go through a tree side by side, while a core's cache holds it
 
 
 class _Walk(NamedTuple):
-    """What a kernel needs to go from a root to a leaf."""
+    """What a kernel needs to go from a root to a leaf, in so many `steps` for each tree: from a
+    node to onward[2 node + 1] if the row's number in `column` is at most `cut`, else to
+    onward[2 node]. Numbers of nodes are words, which index without a look at their sign.
+    """
 
-    roots: IntArray
-    column: IntArray
+    steps: IntArray
     cut: FloatArray
-    left: IntArray
-    right: IntArray
+    roots: WordArray
+    column: WordArray
+    onward: WordArray
 
 
 @kernel
-def _leaf(x: FloatArray, tree: int, walk: _Walk) -> int:
-    node = walk.roots[tree]
-    while walk.column[node] >= 0:
-        below = x[walk.column[node]] <= walk.cut[node]
-        node = walk.left[node] if below else walk.right[node]
-    return int(node)
+def _go(X: FloatArray, first: int, tree: int, walk: _Walk, nodes: WordArray) -> None:
+    """The leaf of each of some rows, all a step at a time: their waits for memory overlap."""
+    nodes[:] = walk.roots[tree]
+    for _ in range(walk.steps[tree]):
+        for i in range(len(nodes)):
+            node = nodes[i]
+            is_below = np.uint64(X[first + i, walk.column[node]] <= walk.cut[node])
+            nodes[i] = walk.onward[np.uint64(2) * node + is_below]
 
 
 @kernel
 def _add_scores(
     X: FloatArray, walk: _Walk, value: FloatArray, classes: IntArray, out: FloatArray
 ) -> None:
-    for start in range(0, len(X), _TOGETHER):
-        some = range(start, min(start + _TOGETHER, len(X)))
+    nodes = np.empty(_TOGETHER, dtype=np.uint64)
+    for first in range(0, len(X), _TOGETHER):
+        some = nodes[: len(X) - first]
         for tree in range(len(walk.roots)):
-            for i in some:
-                out[i, classes[tree]] += value[_leaf(X[i], tree, walk)]
+            _go(X, first, tree, walk, some)
+            for i in range(len(some)):
+                out[first + i, classes[tree]] += value[some[i]]
 
 
 @_add_scores.by_arrays(lambda X, walk, value, classes, out: 32 * len(X) * len(walk.roots))
@@ -408,24 +444,27 @@ def _add_arrays(
         out[:, classes[tree]] += value[_leaves(X, tree, walk)]
 
 
-def _leaves(X: FloatArray, tree: int, walk: _Walk) -> IntArray:
+def _leaves(X: FloatArray, tree: int, walk: _Walk) -> WordArray:
     """The leaf of each row."""
-    node = np.full(len(X), walk.roots[tree])
-    while (rows := np.flatnonzero(walk.column[node] >= 0)).size:
-        at = node[rows]
-        below = X[rows, walk.column[at]] <= walk.cut[at]
-        node[rows] = np.where(below, walk.left[at], walk.right[at])
+    node, rows = np.full(len(X), walk.roots[tree]), np.arange(len(X))
+    for _ in range(walk.steps[tree]):
+        is_below = X[rows, walk.column[node]] <= walk.cut[node]
+        node = walk.onward[2 * node + is_below]
     return node
 
 
 @kernel
-def _mark_leaves(X: FloatArray, walk: _Walk, number: IntArray, out: FloatArray) -> None:
-    for i in range(len(X)):
+def _mark_leaves(X: FloatArray, walk: _Walk, column: IntArray, out: FloatArray) -> None:
+    nodes = np.empty(_TOGETHER, dtype=np.uint64)
+    for first in range(0, len(X), _TOGETHER):
+        some = nodes[: len(X) - first]
         for tree in range(len(walk.roots)):
-            out[i, number[_leaf(X[i], tree, walk)]] = 1.0
+            _go(X, first, tree, walk, some)
+            for i in range(len(some)):
+                out[first + i, column[some[i]]] = 1.0
 
 
-@_mark_leaves.by_arrays(lambda X, walk, number, out: 32 * len(X) * len(walk.roots))
-def _mark_arrays(X: FloatArray, walk: _Walk, number: IntArray, out: FloatArray) -> None:
+@_mark_leaves.by_arrays(lambda X, walk, column, out: 32 * len(X) * len(walk.roots))
+def _mark_arrays(X: FloatArray, walk: _Walk, column: IntArray, out: FloatArray) -> None:
     for tree in range(len(walk.roots)):
-        out[np.arange(len(X)), number[_leaves(X, tree, walk)]] = 1.0
+        out[np.arange(len(X)), column[_leaves(X, tree, walk)]] = 1.0

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, TypeVar, get_type_hints
 
-from tacit._util.checks import one_of
+from tacit._util.checks import bad, one_of
 from tacit.learners.learner import Learner
 from tacit.learners.models import features, scores
 from tacit.learners.models.ensemble import Model
@@ -63,8 +63,16 @@ def learner_or_simulation(learner: Any) -> Learner:
     """
     if isinstance(learner, str) and learner not in LEARNERS:
         load_simulations()
+        load_plugins()
         if learner in SIMULATIONS:
             return SIMULATIONS[learner]()
+        if SIMULATIONS and learner not in LEARNERS:
+            known, published = ", ".join(sorted(LEARNERS)), "; ".join(sorted(SIMULATIONS))
+            raise bad(
+                "learner",
+                f"one of {known}; or, simulated and NOT PRIVATE, {published}",
+                learner,
+            )
     return learner_of(learner)
 
 

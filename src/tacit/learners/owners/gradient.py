@@ -33,7 +33,7 @@ from tacit.learners.models.ensemble import LARGEST
 from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import Mapped, ScoreModel, Trees, contrasts, softmax
 from tacit.learners.query import Answer, Cost, in_blocks, table
-from tacit.mechanisms.spaces import Ball, sums_of_squares
+from tacit.mechanisms.spaces import Ball, add_squares, sums_of_squares
 from tacit.wire import message
 
 _TURN = 1 << 14  # what a turn of a loop over arrays takes at least, in steps
@@ -200,12 +200,11 @@ def mean_shortened(
     """Add to every owner's mean over its rows of w residual x phi, w = min(1, reach / (longest
     |phi|)), what the rows of a block add.
     """
+    squares = np.empty(len(phi))
+    add_squares(phi, squares)
     for owner in range(len(of.sizes)):
         for i in range(of.offsets[owner], of.offsets[owner + 1]):
-            length = 0.0
-            for j in range(phi.shape[1]):
-                length += phi[i, j] * phi[i, j]
-            length = longest[i] * np.sqrt(length)
+            length = longest[i] * np.sqrt(squares[i])
             w = (reach / length if length > reach else 1.0) / of.sizes[owner]
             for a in range(residuals.shape[1]):
                 weight = w * residuals[i, a]

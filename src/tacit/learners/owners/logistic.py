@@ -153,8 +153,8 @@ def fit_owners(
     """Every owner's own fits, (owners, targets, dim + 1), to rows less `centre`, spread over the
     cores.
     """
-    origin = np.zeros(cohort.table.shape[1]) if centre is None else centre
-    theta = np.zeros((len(cohort), _targets(classes), cohort.table.shape[1] + 1))
+    origin = np.zeros(cohort.columns) if centre is None else centre
+    theta = np.zeros((len(cohort), _targets(classes), cohort.columns + 1))
 
     def fit(owners: slice) -> None:
         own = weights[cohort.offsets[owners.start] : cohort.offsets[owners.stop]]

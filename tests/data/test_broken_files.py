@@ -1,0 +1,212 @@
+"""Files that are damaged, change, go away or are not for this user, and disks that are full: one
+line that names them, and nothing half-written.
+"""
+
+import os
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import disk_usage, rmtree
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from tacit.data import owner_blocks
+from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
+from tacit.data.sample import ColumnRoles
+from tacit.data.schema import Schema
+from tacit.data.table_file import TableFile, open_rows, read_sample
+from tacit.data.table_set import find_files
+from tests.engines.test_by_block import rows
+
+ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
+
+
+@pytest.fixture(scope="module")
+def schema(tmp_path_factory: pytest.TempPathFactory) -> Schema:
+    file = tmp_path_factory.mktemp("public") / "public.parquet"
+    parquet.write_table(rows(200), file)
+    return read_sample(TableFile.open(file), ColumnRoles("y", leave_out=("who",))).schema
+
+
+def read_all(cohort: BlockedCohort) -> int:
+    """How many owners answer."""
+    everybody = [
+        numbers
+        for block in cohort.blocks
+        for numbers, _ in block.read(lambda owners: np.ones(len(owners), dtype=bool))
+    ]
+    return sum(map(len, everybody))
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """The system refuses to let files grow beyond so many bytes, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_texts_that_are_none_are_damage(tmp_path, schema):
+    file = tmp_path / "rows.parquet"
+    parquet.write_table(rows(900), file, row_group_size=300, compression="none")
+    place = parquet.read_metadata(file).row_group(2).column(4).dictionary_page_offset
+    content = bytearray(file.read_bytes())
+    at = content.index(b"yes", place)
+    content[at : at + 3] = b"\xff\xfe\xff"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"rows\.parquet .* row group 3 of 3 is damaged") as told:
+        survey(open_rows(file), RowReading(schema, "y"))
+    assert type(told.value) is ValueError
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_whatever_is_damaged_the_file_is_named(tmp_path, schema, compression):
+    """Bits of pages and of the footer flipped, parts cut off and doubled: rows, or one line."""
+    file, coins = tmp_path / "rows.parquet", np.random.default_rng(5)
+    parquet.write_table(rows(300), file, row_group_size=100, compression=compression)
+    whole, told = file.read_bytes(), list[str]()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for trial in range(120):
+        content = bytearray(whole)
+        if trial % 3 == 0:
+            content[coins.integers(footer, len(whole))] ^= 1 << int(coins.integers(8))
+        elif trial % 3 == 1:
+            content[coins.integers(footer)] ^= 1 << int(coins.integers(8))
+        else:
+            del content[coins.integers(len(whole)) :]
+        file.write_bytes(content)
+        try:
+            read_all(survey(open_rows(file), RowReading(schema, "y", [None, "who"][trial % 2])))
+        except ValueError as problem:
+            told.append(str(problem))
+    assert len(told) > 40
+    assert all(str(file) in line and "\n" not in line for line in told)
+
+
+def test_columns_of_other_kinds_are_found_where_the_first_file_has_no_values(tmp_path):
+    for name, values in {
+        "a": pa.nulls(2),
+        "b": pa.array([1.5, 2]),
+        "c": pa.array(["x", "y"]),
+    }.items():
+        parquet.write_table(pa.table({"x": values, "y": [0, 1]}), tmp_path / f"{name}.parquet")
+    with pytest.raises(ValueError, match=r"c\.parquet has column 'x' as string, and .*b\.parquet"):
+        open_rows(tmp_path)
+
+
+def test_a_file_that_changes_is_named(tmp_path, schema):
+    """Also where a row group has gone, or columns have, or are of another type."""
+    file, table = tmp_path / "rows.parquet", rows(300)
+    for other in (table.slice(0, 100), table.drop(["y"]), table.set_column(0, "x0", table["town"])):
+        parquet.write_table(table, file, row_group_size=100)
+        cohort = survey(open_rows(file), RowReading(schema, "y"))
+        parquet.write_table(other, file)
+        with pytest.raises(ValueError, match=r"rows\.parquet has changed since it was first read"):
+            read_all(cohort)
+
+
+def test_a_folder_that_goes_away_is_named(tmp_path, schema):
+    (tmp_path / "set").mkdir()
+    for name in ("a", "b"):
+        parquet.write_table(rows(60), tmp_path / "set" / f"{name}.parquet")
+    cohort = survey(open_rows(tmp_path / "set"), RowReading(schema, "y"))
+    rmtree(tmp_path / "set")
+    with pytest.raises(ValueError, match=r"set/a\.parquet is not there"):
+        read_all(cohort)
+
+
+def test_files_and_folders_that_may_not_be_read_are_named(tmp_path, monkeypatch):
+    """A folder that is passed over would leave out its owners unseen."""
+    (tmp_path / "closed").mkdir()
+    parquet.write_table(rows(60), tmp_path / "a.parquet")
+    (tmp_path / "b.csv").write_text("x,y\n1,0\n")
+    look, read = Path.iterdir, Path.open
+
+    def refuse(path, *given):
+        if path.name in ("closed", "b.csv"):
+            raise PermissionError(13, os.strerror(13), str(path))
+        return (read if given else look)(path, *given)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ValueError, match=r"closed cannot be read \(Permission denied\)"):
+        open_rows(tmp_path)
+    with pytest.raises(ValueError, match=r"b\.csv cannot be read \(Permission denied\)"):
+        TableFile.open(tmp_path / "b.csv")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv"])
+def test_a_file_of_somebody_else_is_named(tmp_path, name):
+    file = tmp_path / name
+    file.write_text("x,y\n1,0\n")
+    file.chmod(0)
+    with pytest.raises(ValueError, match=r"cannot be read \(Permission denied\)"):
+        open_rows(file)
+
+
+def test_linked_folders_are_part_of_a_set_and_end(tmp_path):
+    place, elsewhere = tmp_path / "set", tmp_path / "elsewhere"
+    place.mkdir()
+    elsewhere.mkdir()
+    for folder in (place, elsewhere):
+        parquet.write_table(pa.table({"x": [1.0]}), folder / "part.parquet")
+    (place / "more").symlink_to(elsewhere)
+    (elsewhere / "back").symlink_to(place)
+    assert [file.relative_to(place).as_posix() for file in find_files(place)] == [
+        "more/part.parquet",
+        "part.parquet",
+    ]
+
+
+@pytest.mark.parametrize("name", ["b.csv.gz", "b.parquet.zst"])
+def test_compressed_files_are_not_left_out_in_silence(tmp_path, name):
+    (tmp_path / "a.csv").write_text("x,y\n1,0\n")
+    (tmp_path / name).write_bytes(b"packed")
+    with pytest.raises(ValueError, match=r"is compressed: unpack it first"):
+        open_rows(tmp_path)
+    assert open_rows(tmp_path / "*.csv").count_rows() == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_without_rows_are_part_of_a_set(tmp_path, schema, ending):
+    table = rows(60)
+    for name, part in {"a": table, "b": table.slice(0, 0)}.items():
+        if ending == "parquet":
+            parquet.write_table(part, tmp_path / f"{name}.{ending}")
+        else:
+            part.to_pandas().to_csv(tmp_path / f"{name}.{ending}", index=False)
+    for owner in (None, "who"):
+        found = survey(open_rows(tmp_path), RowReading(schema, "y", owner))
+        assert read_all(found) == len(found) > 0
+    with pytest.raises(ValueError, match=rf"b\.{ending} has no rows"):
+        survey(open_rows(tmp_path / f"b.{ending}"), RowReading(schema, "y"))
+
+
+@ON_LINUX
+def test_a_full_disk_for_the_rows_of_owners_is_named(tmp_path, schema, monkeypatch):
+    file, scratch = tmp_path / "rows.parquet", tmp_path / "scratch"
+    parquet.write_table(rows(3000), file)
+    scratch.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    said = r"scratch/tacit-\w+, where .* cannot be used \(File too large\): let TMPDIR"
+    with room_for(4096), pytest.raises(ValueError, match=said):
+        survey(open_rows(file), RowReading(schema, "y", "who"))
+    assert not list(scratch.iterdir())
+    small = disk_usage(scratch)._replace(free=1000)
+    with monkeypatch.context() as patched:
+        patched.setattr(owner_blocks, "disk_usage", lambda _: small)
+        with pytest.raises(ValueError, match=r"has room for 0\.0 GB, and to bring"):
+            survey(open_rows(file), RowReading(schema, "y", "who"))
+    cohort = survey(open_rows(file), RowReading(schema, "y", "who"))
+    rmtree(next(scratch.iterdir()))
+    with pytest.raises(ValueError, match=r"cannot be used \(No such file or directory\)"):
+        read_all(cohort)

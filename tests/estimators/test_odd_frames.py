@@ -1,0 +1,144 @@
+"""Tables as people have them: types that frames declare, nested things, names that are missing; and
+warnings that show the line of whoever called.
+"""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+
+from tacit import DataWarning, PrivacyWarning, PrivateClassifier
+from tacit.data.sample import Sample
+from tacit.data.schema import Category
+from tacit.data.table import keep_frame, read_frame
+from tacit.estimators.inputs import accept_labels, accept_pair, owner_numbers
+
+AGES = np.linspace(18, 90, 60)
+LABELS = np.where(AGES > 50, "high", "low")
+
+
+def notes(**columns):
+    """What a reader is told of public columns."""
+    return " ".join(Sample.of(pd.DataFrame({"age": AGES, **columns}), LABELS).notes)
+
+
+def test_ranges_that_pandas_cut_makes_are_categories():
+    frame = pd.DataFrame({"age": pd.cut(pd.Series(AGES), 4)})
+    for read in (read_frame, keep_frame):
+        table = read(frame)
+        assert table.categories == {"age"}
+        assert table["age"][0] == str(frame["age"][0])
+    (feature,) = Sample.of(frame, LABELS).schema.features
+    assert isinstance(feature, Category)
+    assert len(feature.values) == 4
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pd.period_range("2020", periods=60, freq="D"), "holds dates"),
+        (pd.Categorical(pd.period_range("2020", periods=60, freq="D")), "holds dates"),
+        (pd.to_timedelta(AGES, "D"), "holds durations"),
+        (pd.IntervalIndex.from_arrays(AGES, AGES + 1), "holds values of type interval"),
+        (AGES * 1j, "holds complex numbers"),
+        (pd.Series([[age] for age in AGES], dtype=object), "holds values of type list"),
+        (pd.Series([{"a": age} for age in AGES], dtype=object), "holds values of type dict"),
+        (pd.Series([np.ones(2)] * 60, dtype=object), "holds values of type ndarray"),
+        (np.full(60, np.nan), "is empty in the public rows"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_columns_of_other_things_are_left_out_and_named(column, said):
+    assert f"column 'odd' is left out: it {said}" in notes(odd=column)
+
+
+def test_columns_of_one_value_and_labels_of_many_numbers_are_told():
+    assert "column 'c' has one value in all public rows" in notes(c=1.0)
+    many = {f"c{place}": 1.0 for place in range(5)}
+    assert "columns 'c0', 'c1', 'c2' and 2 more have one value" in notes(**many)
+    told = Sample.of(pd.DataFrame({"age": AGES}), np.arange(60) // 2).notes
+    assert any("the label has 30 different numbers" in note for note in told)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "classes"), [("Int64", [0, 1]), ("boolean", [False, True]), ("Float64", [0.0, 1.0])]
+)
+def test_labels_with_a_mask_stay_what_they_are(kind, classes, missing):
+    y = pd.Series(LABELS == "high").astype(kind)
+    if missing:
+        y[::7] = pd.NA
+    frame = pd.DataFrame({"age": AGES})
+    found = Sample.of(frame, accept_labels(None, frame, y, finite=False)).schema.classes
+    assert [(type(each), each) for each in found] == [(type(each), each) for each in classes]
+
+
+def fit(X=None, y=LABELS, public=None, **more):
+    X = pd.DataFrame({"age": AGES}) if X is None else X
+    given = (pd.DataFrame({"age": AGES}), LABELS) if public is None else public
+    return PrivateClassifier(1.0, random_state=1).fit(X, y, public=given, **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"y": "income"}, r"y must have one label for each row: of a frame give X\['income'\]"),
+        ({"y": {"income": LABELS}}, "y must have one label for each row, got a dict"),
+        ({"owners": "who"}, r"owners must name one owner per row: of a frame give X\['who'\]"),
+        ({"public": (AGES[:, np.newaxis], LABELS)}, "X has columns with names"),
+        ({"X": {"age": 3.0}}, "column 'age' must be a list or array, got float: one row is a list"),
+        ({"X": {"age": "old"}}, "column 'age' must be a list or array, got str"),
+        ({"X": np.zeros(60, dtype=[("age", float)])}, "X is a structured array: give a dict"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_what_to_do(given, said):
+    with pytest.raises((TypeError, ValueError), match=said):
+        fit(**given)
+
+
+@pytest.mark.parametrize("labels", [np.ones(60, int), np.ones(60), np.ones(60, bool)])
+def test_labels_of_a_type_that_can_say_no_class_are_refused(labels):
+    """Types may be told, values may not: nobody is asked in vain."""
+    with pytest.raises(ValueError, match=r"the classes of the sample are .*: no row can have one"):
+        fit(y=labels)
+
+
+def test_nested_labels_are_refused_in_one_line():
+    nested = np.empty(60, dtype=object)
+    nested[:] = [(1, 2) if label == "high" else (3,) for label in LABELS]
+    with pytest.raises(ValueError, match="labels must be numbers, texts or truth values"):
+        fit(public=(pd.DataFrame({"age": AGES}), nested))
+
+
+def test_names_of_columns_need_a_frame_on_both_sides():
+    class Fitted:
+        schema = None
+        feature_names_in_ = np.array(["age"])
+
+    with pytest.raises(ValueError, match="give both as data frames, or both as arrays"):
+        accept_pair(Fitted(), (AGES[:, np.newaxis], LABELS))
+
+
+def test_owners_are_told_by_every_type_that_names_them():
+    whole = owner_numbers(np.arange(6) // 2, 6)
+    for given in (
+        pd.Series(np.arange(6) // 2).astype("category"),
+        pd.Series(np.arange(6) // 2, index=np.arange(6)[::-1]).astype("Int64"),
+        [0, 0, 1, 1, 2, 2],
+    ):
+        assert owner_numbers(given, 6).tolist() == whole.tolist()
+
+
+def test_warnings_show_the_line_that_called():
+    rows, labels = np.random.default_rng(1).normal(size=(200, 3)), np.arange(200) % 2
+    frame = pd.DataFrame(rows).assign(day=pd.Timestamp("2020-01-01"))
+    frame.columns = [str(name) for name in frame.columns]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model = PrivateClassifier(1.0, random_state=1)
+        model.fit(frame, labels)
+        cross_val_score(model, rows, labels, cv=2)
+    assert {each.category for each in told} == {DataWarning, PrivacyWarning}
+    assert {each.filename for each in told} == {__file__}

@@ -1,0 +1,111 @@
+"""A plan does not contradict itself, whatever the rows."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+from tacit.algorithms.combination import LEAST_GAIN, look_ahead
+from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.question import Population
+from tacit.data.sample import Sample
+from tacit.estimators.group_planning import ACCURACY, GroupPlan, OwnerGroup
+from tacit.estimators.planning import Plan
+
+
+def world(rows, *, apart, common, columns=4):
+    """Public rows whose classes are so far apart; the first has this part of them."""
+    X, y = make_classification(
+        rows,
+        n_features=columns,
+        n_informative=columns - 1,
+        n_redundant=0,
+        class_sep=apart,
+        weights=[common],
+        flip_y=0.0,
+        random_state=1,
+    )
+    return Sample.of(X, y).public
+
+
+@pytest.fixture(autouse=True)
+def narrow_sums(monkeypatch):
+    """Of sums with 2,000 numbers nothing else would be said, in seconds."""
+    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+
+
+def plans(public):
+    own = fit_public(public)
+    for owners, epsilon, trust in (
+        (3000, 1.0, "nobody"),
+        (30_000, 1.0, "nobody"),
+        (30_000, 4.0, "nobody"),
+        (300, 1.0, "two servers"),
+    ):
+        yield Plan.of(look_ahead(public, own, Population(owners, epsilon, 1, trust, 1e-6)))
+
+
+@pytest.mark.parametrize(  # every two values together once
+    ("apart", "common", "rows"),
+    [(0.3, 0.5, 40), (0.3, 0.9, 300), (5.0, 0.5, 300), (5.0, 0.9, 40)],
+)
+def test_advice_and_figures_say_the_same(apart, common, rows):
+    for plan in plans(world(rows, apart=apart, common=common)):
+        said = str(plan)
+        assert plan.accuracy is None or plan.accuracy <= 1
+        if not plan.collect:
+            assert plan.rise == 0
+            assert plan.accuracy == plan.public_accuracy
+            assert plan.why_not in said
+            assert not re.search(r"\+\d", said)  # no points that nobody will see
+        elif not plan.raises_accuracy:
+            assert plan.gain >= LEAST_GAIN
+            assert f"should lower the log loss by {plan.gain:.3f} at accuracy" in said
+        else:
+            assert plan.rise > 0
+            assert "should bring accuracy" in said
+
+
+def test_what_public_rows_alone_say_is_no_gain_of_owners():
+    """The belief's own model may look better than the data user's; few owners add nothing."""
+    public = world(300, apart=0.3, common=0.5, columns=12)
+    look = look_ahead(public, fit_public(public), Population(300, 1.0, 1, "two servers", 1e-6))
+    assert look.rise > 0.01
+    assert look.gain < LEAST_GAIN
+    assert Plan.of(look).rise == 0
+
+
+def test_rows_without_a_mistake_show_nothing_to_put_right():
+    public = world(40, apart=5.0, common=0.5)
+    own = fit_public(public)
+    assert own.accuracy == 1.0
+    look = look_ahead(public, own, Population(30_000, 1.0))
+    assert look.gain >= LEAST_GAIN
+    plan = Plan.of(look)
+    assert "your rows, each left out in turn, are all predicted right" in str(plan)
+    assert plan.public_accuracy == 41 / 42
+    low, high = plan.public_between
+    assert low < 41 / 42 < high == 1
+    most = Plan.of(replace(look, rise=0.9, doubt="")).accuracy
+    assert most == pytest.approx(1)  # and never more
+
+
+def group_plan(rise, doubt):
+    group = OwnerGroup(4, 100, 1.0)
+    return GroupPlan("sites", group, 60, measure=ACCURACY, alone=0.8, rise=rise, doubt=doubt)
+
+
+def test_a_rise_within_its_error_is_said_to_be_one():
+    unsure = group_plan(0.0128, 0.02)
+    assert not unsure.collect
+    assert str(unsure).endswith(
+        "may well not beat your own 60 rows (accuracy 0.800): accuracy would change by "
+        "+1.28 points on average, with a standard error of 2.00."
+    )
+    worse = group_plan(-0.01, 0.001)
+    assert str(worse).endswith("-1.00 points, +0.1 is the least worth asking for.")
+    better = group_plan(0.02, 0.01)
+    assert better.collect
+    assert np.isclose(better.together, 0.82)
