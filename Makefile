@@ -40,7 +40,7 @@ figures: $(VENV)/.dev
 	$(BIN)/tacit audit --part mechanisms --part gate --picture docs/audit.png
 	$(BIN)/tacit reproduce ahead --out out/ahead
 	cp out/ahead/break_even.png docs/break_even.png
-	for page in README.md docs/evidence.md; do $(BIN)/python -m tacit_papers.evidence $$page out/ahead/rows.jsonl; done
+	$(BIN)/python -m tacit_papers.evidence README.md docs/evidence.md docs/explanation/trust.md out/ahead/*.jsonl
 
 notebooks: $(VENV)/.dev
 	$(BIN)/python docs/_notebooks.py
@@ -59,16 +59,22 @@ package: $(VENV)/.dev
 # thousands of small databases and ledgers are written and thrown away: in memory, where it has room
 IN_MEMORY := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 {print "/dev/shm"}')
 
-# A process per core, and one more since many tests wait; libraries' own threads would only stand in their way.
-# What takes a moment is checked first; types, which one process checks, beside the tests, and are told after them.
+# First what takes a moment. Then types, which one process checks, and beside them the digests of all
+# that is kept, by which nearly every loop is compiled: tests that begin at once would all compile the
+# same ones, and rewrite the same files. Then a process per core, and one more since many tests wait;
+# libraries' own threads would only stand in their way.
+KEPT := tests/golden/test_golden.py::test_models_questions_and_reports_have_the_bytes_they_had
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
+test: export PYTHONDONTWRITEBYTECODE :=
 test: export TMPDIR := $(or $(IN_MEMORY),$(TMPDIR),/tmp)
 test: style
 	@mkdir -p .cache
 	@$(BIN)/mypy > .cache/types.txt 2>&1 & types=$$!; \
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder; \
-	tests=$$?; wait $$types; types=$$?; cat .cache/types.txt; test $$tests -eq 0 -a $$types -eq 0
+	$(BIN)/python -m pytest -k $(lastword $(subst ::, ,$(KEPT))); kept=$$?; \
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder \
+		--deselect $(KEPT); tests=$$?; \
+	wait $$types; types=$$?; cat .cache/types.txt; test $$kept -eq 0 -a $$tests -eq 0 -a $$types -eq 0
 
 style: $(VENV)/.dev
 	$(BIN)/ruff check .

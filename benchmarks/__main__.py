@@ -1,7 +1,6 @@
 """Run all benchmarks, print their tables, write the rows as JSON."""
 
 import argparse
-import json
 import platform
 import shutil
 import sys
@@ -24,6 +23,7 @@ from benchmarks.rivals import Rivals, rivals_of
 from benchmarks.speed import speed
 from benchmarks.tables import Table
 from benchmarks.timing import FULL, QUICK, Effort, cores
+from tacit_papers.evidence_benchmarks import BenchmarkFile
 
 _WIDTH = 100
 
@@ -49,6 +49,7 @@ def main() -> None:
         parser.error(f"--rivals: no interpreter at {arguments.rivals}; see benchmarks/rivals.txt")
     console = Console(width=_WIDTH, highlight=False)
     setting = _setting(arguments.quick)
+    file = BenchmarkFile.begin(arguments.out, "speed", arguments.quick)
     with ExitStack() as stack:
         rivals = stack.enter_context(rivals_of(arguments.rivals)) if arguments.rivals else None
         versions = sorted(set(rivals.versions.values())) if rivals else []
@@ -60,10 +61,7 @@ def main() -> None:
         for table in _tables(QUICK if arguments.quick else FULL, rivals):
             table.show(console)
             records += table.records()
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(
-        json.dumps({"setting": setting, "rivals": versions, "rows": records}, indent=1) + "\n"
-    )
+    file.write(records, setting=setting, rivals=versions)
 
 
 def _tables(effort: Effort, rivals: Rivals | None) -> Iterator[Table]:

@@ -25,6 +25,7 @@ from tacit.service.coordinator.server import Making, Service, root_of
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.guard import Limits
 from tacit.service.protocol.handshake import Request, request_headers
+from tacit.service.protocol.serving import Watch
 from tacit.wire.envelopes import open_signed, public_bytes
 
 HERE, NEXT = "here", "next-door"  # the campaign that strangers try, and the one beside it
@@ -95,7 +96,8 @@ class Doorstep(Begun):
     """The campaign that strangers try, with the keys of owners: `silent` is invited too, and says
     nothing for long. All of them take part in the `neighbour` too, whose figures are for members
     and whose model is for administrators. `looks` and `admits` are keys of administrators of these
-    roles; `withdrawn` and `expired` are tokens, `free` one that is good next door.
+    roles; `withdrawn` and `expired` are tokens, `free` one that is good next door; `watch` has what
+    operators see.
     """
 
     url: str
@@ -112,6 +114,7 @@ class Doorstep(Begun):
     expired: bytes
     free: bytes
     other_authority: Path
+    watch: Watch
 
     @classmethod
     @asynccontextmanager
@@ -158,6 +161,7 @@ class Doorstep(Begun):
                     expired=_enrolment(5),
                     free=_enrolment(7),
                     other_authority=other.certificate,
+                    watch=service.watch,
                 )
 
     async def question(self) -> list[bytes]:
@@ -181,7 +185,7 @@ def report_to(invitation: Invitation) -> bytes:
 
 
 def _client(url: str, slug: str, trust: ssl.SSLContext) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"{url}{root_of(slug)}", verify=trust, timeout=30.0)
+    return httpx.AsyncClient(base_url=f"{url}{root_of(slug)}", verify=trust, timeout=180.0)
 
 
 async def _begin(

@@ -62,6 +62,8 @@ def settings(arguments: argparse.Namespace) -> Iterator[Setting]:
 
 def main() -> None:
     """Print a line for each setting: what it took, and what one row took of that."""
+    from tacit_papers.evidence_benchmarks import BenchmarkFile  # not for those that are measured
+
     parser = argparse.ArgumentParser(prog="python -m benchmarks.growth", description=__doc__)
     parser.add_argument("--way", choices=WAYS, default="files")
     for name, many in (
@@ -74,6 +76,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, nargs="*", default=many)
     parser.add_argument("--out", type=Path, default=Path("out/growth.json"))
     given, found_rows = parser.parse_args(), list[dict[str, object]]()
+    file = BenchmarkFile.begin(given.out, "growth")
     print(f"{'way':6} {'rows':>11} {'features':>8} {'classes':>7} {'owners':>11} {'workers':>7} "
           f"{'seconds':>8} {'cpu s':>7} {'us/row':>7} {'peak MB':>8}")  # fmt: skip
     for setting in settings(given):
@@ -97,8 +100,7 @@ def main() -> None:
                 "peak, MB": round(found["bytes"] / 1e6),
             }
         )
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(found_rows, indent=1) + "\n")
+    file.write(found_rows)
 
 
 def measure_fit(setting: Setting) -> dict[str, float]:

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.problems.problem import Setting, problem_of
+from tacit_papers.evidence_benchmarks import BenchmarkFile
 
 _CHILD = Path(__file__).with_name("sizes_child.py")
 OURS = ("tacit, nobody trusted", "tacit, two servers")
@@ -63,6 +64,7 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path("out/sizes.json"))
     given, rows = parser.parse_args(), list[dict[str, object]]()
+    file = BenchmarkFile.begin(given.out, "sizes")
     methods = [(name, sys.executable) for name in OURS]
     methods += [(name, given.rivals) for name in RIVALS] if given.rivals else []
     methods = [each for each in methods if each[0] not in given.without]
@@ -87,8 +89,7 @@ def main() -> None:
                         "accuracy": round(100 * found["accuracy"], 1),
                     }
                 )
-    given.out.parent.mkdir(parents=True, exist_ok=True)
-    given.out.write_text(json.dumps(rows, indent=1) + "\n")
+    file.write(rows)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from reliability.questions import questions
 from reliability.reports import reports
 from reliability.schedules import schedules
 from reliability.sites import sites
+from tacit_papers.evidence_benchmarks import BenchmarkFile
 
 _EXPERIMENTS: dict[str, Callable[[Effort], Finding]] = {
     "kills": lambda effort: kills(effort.kills),
@@ -47,16 +47,16 @@ def main() -> None:
     if sys.platform != "linux":
         parser.error("the experiments fork, kill and read memory the way Linux does it")
     findings = []
+    where = arguments.json
+    file = where and BenchmarkFile.begin(where, "reliability", arguments.quick)
     console = Console(width=120, highlight=False)
     for name in arguments.only or _EXPERIMENTS:
         began = perf_counter()
         findings.append(_EXPERIMENTS[name](QUICK if arguments.quick else FULL))
         console.print(f"{name}: {perf_counter() - began:.0f} s", style="dim")
     show(findings, console)
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        rows = [{**asdict(finding), "passed": finding.passed} for finding in findings]
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if file:
+        file.write([{**asdict(finding), "passed": finding.passed} for finding in findings])
     sys.exit(0 if all(finding.passed for finding in findings) else 1)
 
 

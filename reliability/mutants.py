@@ -71,7 +71,7 @@ class LeavesWhenDone(Gate):
 
 def _clock(mutated: bool) -> list[Check]:
     kind = LeavesWhenDone if mutated else Gate
-    rows = audit_clock(seeded(4), 30, CASES[:1], kind, through_member)
+    rows = audit_clock(seeded(4), 30, CASES[1:], kind, through_member)
     return [Check(f"clock: {row.name}", row.sound, f"{row.right} of {row.pairs}") for row in rows]
 
 

@@ -45,10 +45,25 @@ def emptied():
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request, tmp_path, emptied):
-    """The address of an empty database, once of each kind."""
+    """The address of an empty database, once of each kind: for what databases have to do."""
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path}/campaign.db"
-        return
+    else:
+        yield from _on_postgres(request, emptied)
+
+
+@pytest.fixture
+def any_database(request, tmp_path, emptied):
+    """The address of an empty database, for what is said of something else: of the kind that
+    promises least (rows come in any order, writers at once), or SQLite where there is no other.
+    """
+    if programs() is None:
+        yield f"sqlite:///{tmp_path}/campaign.db"
+    else:
+        yield from _on_postgres(request, emptied)
+
+
+def _on_postgres(request, emptied):
     server = request.getfixturevalue("postgres")
     address = emptied.pop() if emptied else server.fresh()
     yield address

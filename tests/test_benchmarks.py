@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
+from benchmarks.service.siege import SiegeRow, figures
 from benchmarks.sizes import measure_method, write_rows
+from benchmarks.tables import Table, Verdict
 from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
 
 from tacit.algorithms.wide_start import SMOOTH, wide_map
 from tacit.data.cohort import Cohort, Public
+from tacit_papers.evidence_benchmarks import digest_of_benchmark
 
 ROOT = Path(__file__).parent.parent
 
@@ -29,7 +32,10 @@ def test_quick_benchmarks_write_rows(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "floor" in done.stdout
-    assert json.loads(out.read_text())
+    told = json.loads(out.read_text())
+    assert told["code"] == digest_of_benchmark("speed")
+    assert told["quick"]
+    assert told["rows"]
 
 
 def test_a_walk_counts_each_function_once_and_switches_of_file():
@@ -74,3 +80,14 @@ def test_all_rows_in_one_place_are_fitted_over_the_features_that_owners_were_ask
     public, cohort = Public(X[:100], y[:100], 2), Cohort(X[100:], y[100:], np.arange(1401))
     model = fit_together(wide_map(public, SMOOTH), cohort, public)
     assert np.mean(model.predict(X) == y) > 0.93
+
+
+def test_a_siege_is_written_beside_its_quiet_and_is_met_where_nothing_is_lost():
+    quiet = SiegeRow("quiet", None, 9, 0, seconds=(0.01, 0.05, 0.04, 0.02), ratios=(1.0, 1.0))
+    verdict = Verdict("<= 2x, 0 failed", met=True)
+    flood = SiegeRow("floods", verdict, 8, 0, seconds=(0.015, 0.06, 0.05, 0.03), ratios=(1.5, 1.2))
+    table = Table("siege", "Honest owners", ("strangers",), [quiet, flood], "")
+    (row,) = figures(table, lost=0)
+    assert row["strangers"] == "floods"
+    assert (row["median_ms"], row["in_quiet"], row["met"]) == (15.0, 10.0, "yes")
+    assert figures(table, lost=1)[0]["met"] == "no"

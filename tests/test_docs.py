@@ -117,7 +117,8 @@ def test_links_lead_somewhere(page):
 
 def test_every_threat_has_tests_that_are_there():
     rows = re.findall(r"^\| (\d+) \|(.*)\|$", (ROOT / "SECURITY.md").read_text(), re.M)
-    assert [int(number) for number, _ in rows] == list(range(1, 35))
+    assert [int(number) for number, _ in rows] == list(range(1, len(rows) + 1))
+    assert len(rows) >= 35
     for number, row in rows:
         named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
         assert named, number

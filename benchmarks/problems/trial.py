@@ -11,7 +11,7 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import CANDIDATES, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.refinement import LEAST_GAIN, discriminate, refine
+from tacit.algorithms.refinement import discriminate, refine
 from tacit.engines.inline import Inline
 from tacit.sums import NOBODY
 
@@ -52,7 +52,7 @@ def trials(setting: Setting, epsilons: Sequence[float], trust: str = NOBODY) -> 
         crowd = Population(setting.owners, epsilon, setting.rows, trust)
         budgets, stream = _budgets(setting, epsilon), seeded(setting.seed)
         outlook = look_ahead(public, own, crowd) if outlook is None else outlook.among(crowd)
-        collect = outlook.gain >= LEAST_GAIN
+        collect = not outlook.why_not
         asks = {
             "private": discriminate(public, crowd, "auto", budgets, own),
             "combined": refine(public, crowd, "auto", budgets, outlook=outlook),

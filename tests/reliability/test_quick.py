@@ -19,6 +19,7 @@ from tacit.owner.gate import Gate
 from tacit.owner.ledger import Book
 from tacit.owner.policy import Policy
 from tacit.service.coordinator.intake import Intake
+from tacit_papers.evidence_benchmarks import digest_of_benchmark
 
 ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.skipif(
@@ -31,7 +32,10 @@ def test_a_quick_run_finds_nothing_and_writes_what_it_found(tmp_path):
     command = [sys.executable, "-m", "reliability", "--quick", "--json", str(out)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(out.read_text())
+    told = json.loads(out.read_text())
+    assert told["code"] == digest_of_benchmark("reliability")
+    assert told["quick"]
+    found = told["rows"]
     assert [each["passed"] for each in found] == [True] * 8
     assert sum(len(each["faults"]) for each in found) > 25
 
