@@ -242,7 +242,7 @@ def test_what_is_not_installed_is_named(here):
     )
     words = [sys.executable, "-c", without, "serve", "campaign.toml", "--json"]
     done = subprocess.run(
-        words, cwd=here, env=os.environ | ENVIRONMENT, capture_output=True, text=True, timeout=60
+        words, cwd=here, env=os.environ | ENVIRONMENT, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 2
     assert document(done.stdout)["error"].startswith(
@@ -275,7 +275,7 @@ def started(words, folder):
 def stopped(process):
     """Press Ctrl-C; the rest of what it said, its last line on standard error, its exit status."""
     process.send_signal(signal.SIGINT)
-    rest, lines = process.communicate(timeout=60)
+    rest, lines = process.communicate(timeout=300)
     return rest, lines.splitlines()[-1], process.returncode
 
 
@@ -340,11 +340,11 @@ def test_services_say_their_document_first_and_owners_theirs_at_the_end(here, mo
     finally:
         for process in services.values():
             process.terminate()  # a killed one would leave its workers behind
-            process.communicate(timeout=60)
+            process.communicate(timeout=300)
 
 
 def _wait_until_enrolled(status: str) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not httpx.get(status).json()["owners"]["enrolled"]:
         assert time.monotonic() < until, "the owner did not enrol"
         time.sleep(0.1)

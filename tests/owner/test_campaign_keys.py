@@ -16,19 +16,24 @@ from tacit.owner.policy import owners
 from tacit.wire.envelopes import public_bytes, sign
 from tests.owner.made import policy
 
-TERMS = campaigns()[1]  # one answer of each owner, at epsilon 1
+
+def terms():
+    """A campaign: one answer of each owner, at epsilon 1."""
+    return campaigns()[1]
 
 
 def gate_of(ledger, key):
-    rows = Cohort(np.zeros((2, TERMS.schema.dim)), np.array([0, 1]), np.array([0, 2]))
+    rows = Cohort(np.zeros((2, terms().schema.dim)), np.array([0, 1]), np.array([0, 2]))
     return Gate(
-        rows, ["me"], TERMS.schema, policy(epsilon_total=2, releases=9), ledger, key.public_key(),
-        template=TERMS.template(),
+        rows, ["me"], terms().schema, policy(epsilon_total=2, releases=9), ledger, key.public_key(),
+        template=terms().template(),
     )  # fmt: skip
 
 
 def asked(key, number=1):
-    invitation = Invitation(TERMS.name, number, 1 << 40, digest_of(TERMS.schema), TERMS.example())
+    invitation = Invitation(
+        terms().name, number, 1 << 40, digest_of(terms().schema), terms().example()
+    )
     return sign(invitation, PURPOSE, key)
 
 

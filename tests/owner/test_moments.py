@@ -60,22 +60,30 @@ def took(door, asked):
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("asked", [chain(150, 150), wide(40)], ids=["chain", "wide"])
-def test_rows_do_not_decide_when_an_answer_leaves(tmp_path, asked):
-    """Two owners, opposite rows: the work differs a hundredfold, the moments do no more than those
-    of two owners alike.
+@pytest.mark.parametrize("asked", [chain(100, 100), wide(40)], ids=["chain", "wide"])
+def test_rows_do_not_decide_when_an_answer_leaves(tmp_path, monkeypatch, asked):
+    """Owners of many rows and of one: the work of the first takes 0.4 seconds more, within the
+    bound of one question and beyond that of the other, and the moments differ by no more than
+    those of two owners alike and half of that.
     """
+    real = Discriminant.share
+
+    def slow_for_many(learner, query, cohort):
+        time.sleep(0.4 if len(cohort.y) > 2 else 0.0)  # two are made up
+        return real(learner, query, cohort)
+
+    monkeypatch.setattr(Discriminant, "share", slow_for_many)
     doors = [gate(tmp_path / str(i), owner(*rows), **CLOCK)
              for i, rows in enumerate([(0.9, 1000), (0.0, 1), (0.0, 1)])]  # fmt: skip
     for door in doors:
         door.answer(question(1, asked=asked))
     seen = np.array(
-        [[took(door, question(2 + i, asked=asked)) for door in doors] for i in range(5)]
+        [[took(door, question(2 + i, asked=asked)) for door in doors] for i in range(3)]
     )
     assert seen.min() >= float(policy(**CLOCK).moment(asked, 1))
     slow, quick, twin = seen.T
     noise = np.median(np.abs(quick - twin))  # of the scheduler and the disk
-    assert np.median(np.abs(slow - quick)) < 0.06 + 3 * noise
+    assert np.median(np.abs(slow - quick)) < 0.2 + 3 * noise
 
 
 def test_a_question_that_may_take_too_long_is_refused_before_rows_are_touched(
@@ -108,18 +116,31 @@ def test_work_that_outlives_its_bound_is_answered_as_from_nobody(tmp_path, monke
 
 
 def test_abandoned_work_leaves_nothing_to_do_after_its_bound(tmp_path, monkeypatch):
-    """What is said instead takes time, too: it must not show in the moment of the answer."""
-    share = Stump.share
+    """What is said instead takes time, too, which must not show in the moment of the answer: it is
+    made before rows are touched, whether work is abandoned or not.
+    """
+    done: list[str] = []  # in this process: what the worker does is not seen here
+    share, compute = Stump.share, Gate._compute_apart
 
-    def slow(learner, asked, cohort):
-        time.sleep({0: 0.4, 1: 0.0, 2: 0.0}.get(len(cohort.y), 60))
+    def watched(learner, asked, cohort):
+        done.append(f"share of {len(cohort.y)} rows")
+        if len(cohort.y) > 2:  # neither nobody nor the made-up rows
+            time.sleep(60)
         return share(learner, asked, cohort)
 
-    monkeypatch.setattr(Stump, "share", slow)
-    doors = [gate(tmp_path / str(i), owner(0.0, count), **CLOCK)
-             for i, count in enumerate((1, 5))]  # fmt: skip
-    seen = [[took(door, question(1 + i)) for door in doors] for i in range(3)]
-    assert sorted(many - one for one, many in seen)[1] < 0.2
+    def apart(gate, *given):
+        done.append("worker")
+        said = compute(gate, *given)
+        done.append("abandoned" if said is None else "answered")
+        return said
+
+    monkeypatch.setattr(Stump, "share", watched)
+    monkeypatch.setattr(Gate, "_compute_apart", apart)
+    longer = CLOCK | {"rows": 2_000_000}  # a second, in which a busy machine answers, too
+    for count, became in ((1, "answered"), (5, "abandoned")):
+        done.clear()
+        gate(tmp_path / str(count), owner(0.0, count), **longer).answer(question())
+        assert done == ["share of 0 rows", "worker", became]
 
 
 LATE = """
@@ -132,9 +153,9 @@ def work(request):
 
 made = Worker(lambda request: request, work)
 began = time.monotonic()
-abandoned = made.compute(b"5.0", 1.0, 1 << 24, patience=-0.8)
+abandoned = made.compute(b"30.0", 3.0, 1 << 24, patience=-2.8)
 took = time.monotonic() - began
-print(abandoned is None, took < 0.8, made.compute(b"0.0", 20.0, 1 << 24), made.prepare(b"next"))
+print(abandoned is None, took < 2.5, made.compute(b"0.0", 20.0, 1 << 24), made.prepare(b"next"))
 """
 
 

@@ -16,8 +16,12 @@ from tacit.owner.policy import owners
 from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, policy
 
-TERMS = campaigns()[1]  # centroids through Duchi at epsilon 1
 LIMITS = {"epsilon_total": 3, "releases": 3}
+
+
+def terms():
+    """A campaign: centroids through Duchi at epsilon 1."""
+    return campaigns()[1]
 
 
 def gate_of(folder, spent, cohort=None, **limits):
@@ -29,15 +33,17 @@ def gate_of(folder, spent, cohort=None, **limits):
             if book.find("me", bytes([number]) * 32) is None:
                 digest = bytes([number]) * 32
                 book.add(Entry("me", digest, "else", number, 0, epsilon, "owner", "x", "y", b""))
-    rows = cohort or Cohort(np.zeros((2, TERMS.schema.dim)), np.array([0, 1]), np.array([0, 2]))
+    rows = cohort or Cohort(np.zeros((2, terms().schema.dim)), np.array([0, 1]), np.array([0, 2]))
     return Gate(
-        rows, ["me"], TERMS.schema, policy(**LIMITS | limits), ledger, KEY.public_key(),
-        template=TERMS.template(),
+        rows, ["me"], terms().schema, policy(**LIMITS | limits), ledger, KEY.public_key(),
+        template=terms().template(),
     )  # fmt: skip
 
 
 def asked(number=1):
-    invitation = Invitation(TERMS.name, number, 1 << 40, digest_of(TERMS.schema), TERMS.example())
+    invitation = Invitation(
+        terms().name, number, 1 << 40, digest_of(terms().schema), terms().example()
+    )
     return sign(invitation, PURPOSE, KEY), invitation
 
 
@@ -89,7 +95,7 @@ def test_the_moment_is_the_same_whatever_was_spent_elsewhere(tmp_path):
         began = time.monotonic()
         door.answer(asked()[0])
         took.append(time.monotonic() - began)
-    named = float(policy(time_step="0.05").moment(TERMS.example(), 1))
+    named = float(policy(time_step="0.05").moment(terms().example(), 1))
     assert min(took) >= named
 
 
