@@ -4,7 +4,9 @@ says so.
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from tacit_papers.evidence_benchmarks import BENCHMARKS, BenchmarkFile
 from tacit_papers.evidence_tables import TABLES
 from tacit_papers.registry import PAPERS
 from tacit_papers.rows_file import Block, CellRow, line_of
-from tacit_papers.state import state_of
+from tacit_papers.state import State, state_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [
@@ -34,10 +36,16 @@ SITES = [
 MODULE = "tacit_papers.c.experiment"
 
 
+@cache
+def present():
+    """The state of the sources: it takes seconds to read them all."""
+    return state_of(MODULE)
+
+
 def block(rows, state=None, number=1, quick=False):
     """Rows as a cell of paper C leaves them."""
     settings = {"cell": "SiteCell", "paper": "c", "number": number, "quick": quick}
-    state = state or state_of(MODULE)
+    state = state or present()
     head = CellRow(
         digest=str(number),
         settings=settings,
@@ -106,32 +114,32 @@ def test_without_rows_a_table_stays_is_named_and_says_that_it_is_older():
     assert OLDER not in renew(made, [block(SITES)], GOLDEN)[0]
 
 
-PRESENT = state_of(MODULE)
-STATES = {
-    "other code of the papers": replace(
-        PRESENT, code={**PRESENT.code, "tacit_papers.c.methods": "000000000000"}
+STATES: dict[str, Callable[[State], State]] = {
+    "other code of the papers": lambda now: replace(
+        now, code={**now.code, "tacit_papers.c.methods": "000000000000"}
     ),
-    "code that is gone": replace(PRESENT, code={**PRESENT.code, "tacit_papers.c.gone": "0"}),
-    "code that changed while it ran": replace(PRESENT, code=dict.fromkeys(PRESENT.code, "")),
-    "code that is not known": replace(PRESENT, code={}),
-    "other sites": replace(PRESENT, golden={**PRESENT.golden, "fit sites logistic": "0"}),
-    "sites that changed while it ran": replace(
-        PRESENT, golden={**PRESENT.golden, "fit sites logistic": ""}
+    "code that is gone": lambda now: replace(now, code={**now.code, "tacit_papers.c.gone": "0"}),
+    "code that changed while it ran": lambda now: replace(now, code=dict.fromkeys(now.code, "")),
+    "code that is not known": lambda now: replace(now, code={}),
+    "other sites": lambda now: replace(now, golden={**now.golden, "fit sites logistic": "0"}),
+    "sites that changed while it ran": lambda now: replace(
+        now, golden={**now.golden, "fit sites logistic": ""}
     ),
-    "no clone": replace(PRESENT, golden={}),
+    "no clone": lambda now: replace(now, golden={}),
 }
 
 
 @pytest.mark.parametrize("state", STATES.values(), ids=STATES)
 def test_a_table_of_rows_of_another_state_says_that_it_is_older(state):
-    made, notes = renew(BLANK, [block(SITES, state)], GOLDEN)
+    other = state(present())
+    made, notes = renew(BLANK, [block(SITES, other)], GOLDEN)
     assert "| ours | 1.8 ± 0.2 | 1.8 ± 0.2 |" in made
     assert f"|\n\n{OLDER}" in made
     assert notes == [f"{NAME}: some of its rows are of another state of the code"]
     digest, older = tables_of(made)[NAME]
     assert older
     assert digest != digest_of(NAME, GOLDEN)
-    assert renew(made, [block(SITES, state)], GOLDEN)[0] == made
+    assert renew(made, [block(SITES, other)], GOLDEN)[0] == made
 
 
 def test_rows_that_do_not_say_what_measured_them_are_older():
@@ -146,11 +154,11 @@ def test_rows_survive_what_moves_elsewhere():
     """Files of the product that give the same, cases that the table does not depend on, and those
     that have come since.
     """
-    assert not any(name.split(".")[0] == "tacit" for name in PRESENT.code)
-    assert {"tacit_papers.c.experiment", "tacit_papers.c.methods"} < set(PRESENT.code)
-    moved = {**PRESENT.golden, "campaign sites": "0", "fit peers turns": "0"}
+    assert not any(name.split(".")[0] == "tacit" for name in present().code)
+    assert {"tacit_papers.c.experiment", "tacit_papers.c.methods"} < set(present().code)
+    moved = {**present().golden, "campaign sites": "0", "fit peers turns": "0"}
     del moved["fit sites logistic"]
-    made, notes = renew(BLANK, [block(SITES, replace(PRESENT, golden=moved))], GOLDEN)
+    made, notes = renew(BLANK, [block(SITES, replace(present(), golden=moved))], GOLDEN)
     assert not notes
     assert OLDER not in made
 
@@ -158,14 +166,14 @@ def test_rows_survive_what_moves_elsewhere():
 def test_a_table_of_the_present_state_is_not_replaced_by_an_older_one():
     new, _ = renew(BLANK, [block(SITES)], GOLDEN)
     other = [replace(row, mean=0.5) for row in SITES]
-    made, notes = renew(new, [block(other, STATES["other sites"])], GOLDEN)
+    made, notes = renew(new, [block(other, STATES["other sites"](present()))], GOLDEN)
     assert made == new
     assert notes == [f"{NAME}: left as it was: some of its rows are of another state of the code"]
 
 
 def test_what_was_measured_again_stands_for_itself():
     other = [replace(row, mean=0.5) for row in SITES]
-    older = STATES["other sites"]
+    older = STATES["other sites"](present())
     made, notes = renew(BLANK, [block(SITES), block(other, older)], GOLDEN)
     assert not notes
     assert "| ours | 1.8 ± 0.2 | 1.8 ± 0.2 |" in made
