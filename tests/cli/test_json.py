@@ -191,9 +191,9 @@ def test_an_example_works_and_says_one_document(name, here, monkeypatch, capfd):
     few = replace(PAPERS["c"], cells=lambda quick, seed: cells_c(quick, seed)[1:3])
     monkeypatch.setitem(PAPERS, "c", few)  # all of them: tests/papers
     monkeypatch.setattr("tacit_papers.reproduce.cores", lambda: 1)  # no processes of their own
-    said, _, status = run_program([*example(COMMANDS[name]), "--json"], monkeypatch, capfd)
+    said, lines, status = run_program([*example(COMMANDS[name]), "--json"], monkeypatch, capfd)
     found = document(said)
-    assert status == (3 if found.get("collect") is False else 0), found
+    assert status == (3 if found.get("collect") is False else 0), (found, lines)
     assert EXAMPLES[name] <= set(found)
     if name == "fit":  # the next of the examples
         said, _, status = run_program([*example(COMMANDS["predict"]), "--json"], monkeypatch, capfd)

@@ -1,13 +1,21 @@
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from tacit.render.document import Document, Section
-from tacit.render.pages import markdown_of, page_of, write_page, write_pictures, write_report
+from tacit.render.document import Document, Line, Section
+from tacit.render.pages import (
+    _figure_of,
+    markdown_of,
+    page_of,
+    write_page,
+    write_pictures,
+    write_report,
+)
 from tests.browser import browser, watched
-from tests.render.made import CURVES, DOCUMENT, EVIL
+from tests.render.made import CURVES, DOCUMENT, EVIL, OWNERS
 
 PAGE = page_of(DOCUMENT)
 ONE_CHART = Document("One chart", "", (Section("Chart", "", (CURVES,)),))
@@ -101,6 +109,15 @@ def test_markdown_says_the_same_and_escapes():
     assert r"\*\*bold\*\* \| \`code\`" in text
     rows = [line for line in text.splitlines() if line.startswith("| \\<script")]
     assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [4]
+
+
+@pytest.mark.parametrize("place", [10, 100, 788, 1e7])
+def test_one_place_on_a_scale_of_powers_has_room(place):
+    """matplotlib leaves it the last digit of a float, or none, by the machine's logarithm."""
+    line = Line("measured", (place,), (0.4,), (0.2,))
+    axis = _figure_of(replace(OWNERS, lines=(line,))).axes[0]
+    low, high = axis.get_xlim()
+    assert 2 * low <= place <= high / 2
 
 
 def test_pictures_are_drawn_twice_alike(tmp_path):

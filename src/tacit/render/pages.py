@@ -278,11 +278,13 @@ def _figure_of(chart: Chart) -> Any:
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     axis = figure.subplots()
     axis.set(xscale=chart.x_scale, yscale=chart.y_scale, xlabel=chart.x_label, ylabel=chart.y_label)
+    places = sorted({x for line in chart.lines for x in line.x})
+    if len(places) == 1 and chart.x_scale == "log":
+        axis.set_xlim(places[0] / 2, 2 * places[0])  # else the last digit of a float is its room
     numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes = count()
     for line in chart.lines:
         _draw(axis, line, next(numbers[line.kind, line.is_level]) % 3, shapes)
-    places = sorted({x for line in chart.lines for x in line.x})
     if 0 < len(places) <= 10:
         axis.set_xticks(places, [short(x) for x in places])
         axis.set_xticks([], minor=True)
