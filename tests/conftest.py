@@ -1,5 +1,5 @@
 """Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for
-itself; what other packages registered; logs; Ctrl-C.
+itself; models of public rows, which are fitted once; what other packages registered; logs; Ctrl-C.
 """
 
 import logging
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tacit.algorithms import public_baseline
 from tacit.learners.owners import LEARNERS, own_learners
 from tacit.mechanisms.registry import MECHANISMS, own_mechanisms
 from tacit.wire import codec
@@ -25,6 +26,26 @@ def folders_of_the_user(tmp_path_factory):
         for name in ("XDG_STATE_HOME", "XDG_DATA_HOME"):
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         patch.delenv("TACIT_HOME", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def candidates_fitted_once():
+    """scikit-learn's models of public rows, which take most of the time of a small fit, are fitted
+    once for equal rows: each is a function of its rows alone.
+    """
+    fit, kept = public_baseline._fit_model, dict[Any, Any]()
+
+    def fit_once(make, X, y, threads):
+        key = make, X.shape, X.strides, X.tobytes(), y.tobytes()
+        if key not in kept:
+            if len(kept) == 300:
+                kept.clear()
+            kept[key] = fit(make, X, y, threads)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(public_baseline, "_fit_model", fit_once)
         yield
 
 

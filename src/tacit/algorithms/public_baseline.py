@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
+from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Public
@@ -71,18 +71,19 @@ def fit_public(public: Public, names: Iterable[str] = tuple(CANDIDATES)) -> Publ
         return PublicModel("frequencies", model, model.scores(public.X), None, {})
     some = [name for name in names if len(public.y) >= _LEAST_FOR_TREES or name != "boosted trees"]
     folds = folds_of(public.y)
+    threads = ThreadpoolController()  # once: it looks through all that this process has loaded
     accuracy: dict[str, float] = {}
     whole: list[BoolArray] = []  # of candidates that were tried on all folds: what they got right
     best, held_out = "", np.zeros(0)
     for name in some:
-        scores, tried = _out_of_fold(CANDIDATES[name], public, folds, held_out)
+        scores, tried = _out_of_fold(CANDIDATES[name], public, folds, held_out, threads)
         hits = np.argmax(scores, axis=1) == public.y
         accuracy[name] = float(np.mean(hits[folds < tried]))
         whole += [hits] if tried == FOLDS else []
         if not best or (tried == FOLDS and accuracy[name] > accuracy[best]):
             best, held_out = name, scores
     heat = temperature(held_out, public.y)
-    fitted = _fit_model(CANDIDATES[best], public.X, public.y)
+    fitted = _fit_model(CANDIDATES[best], public.X, public.y, threads)
     model = as_scores(fitted, public.classes, heat)
     right = np.stack(whole)
     chosen = np.array([right[:, folds != fold].sum(axis=1).argmax() for fold in range(FOLDS)])
@@ -118,7 +119,11 @@ def as_scores(fitted: Any, classes: int, heat: float = 1.0) -> ScoreModel:
 
 
 def _out_of_fold(
-    make: Callable[[], Any], public: Public, folds: IntArray, rival: FloatArray
+    make: Callable[[], Any],
+    public: Public,
+    folds: IntArray,
+    rival: FloatArray,
+    threads: ThreadpoolController,
 ) -> tuple[FloatArray, int]:
     """Scores of all rows by models that were not fitted to them, and on how many folds; fewer
     than all where the candidate is far behind a `rival`, whose scores these are (empty: there is
@@ -130,7 +135,7 @@ def _out_of_fold(
     scores = np.zeros((len(public.y), public.classes))
     for fold in range(FOLDS):
         out = folds == fold
-        fitted = _fit_model(make, public.X[~out], public.y[~out])
+        fitted = _fit_model(make, public.X[~out], public.y[~out], threads)
         scores[out] = as_scores(fitted, public.classes).scores(public.X[out])
         if len(rival):
             so_far = folds <= fold
@@ -143,9 +148,11 @@ def _out_of_fold(
     return scores, FOLDS
 
 
-def _fit_model(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
+def _fit_model(
+    make: Callable[[], Any], X: FloatArray, y: IntArray, threads: ThreadpoolController
+) -> Any:
     with (
-        threadpool_limits(1),
+        threads.limit(limits=1),
         warnings.catch_warnings(),
     ):  # steps too small for threads: they took ten times as long
         warnings.simplefilter(
