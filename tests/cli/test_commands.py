@@ -14,7 +14,6 @@ from tacit.audit.non_interference import non_interference, script
 from tacit.cli import app, main
 from tacit.cli._demo_trials import Trial
 from tacit.learners.owners.stump import Stump
-from tacit.owner.gate import Gate
 from tacit.service.kinds import read_spec
 
 run = CliRunner().invoke
@@ -106,7 +105,7 @@ def test_audit_passes_and_says_so():
 
 
 def test_audit_of_the_gate_shows_tables_and_a_picture(tmp_path, monkeypatch):
-    monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], Gate, 0.999))
+    monkeypatch.setattr("tacit.cli.audit.CASES", CASES[1:2])
     picture = tmp_path / "new" / "audit.png"
     result = run(app, ["audit", "--part", "gate", "--owners", "400", "--picture", str(picture)])
     assert result.exit_code == 0, result.output
@@ -139,6 +138,7 @@ def test_audit_fails_on_a_gate_that_tells_of_rows(monkeypatch):
     few = script((Stump(),), ("duchi",), ())
     monkeypatch.setattr(non_interference, "__defaults__", (few, LogsRows, None))
     monkeypatch.setattr(audit_gate, "__defaults__", (CASES[1:2], NeverSpent, 0.999))
+    monkeypatch.setattr("tacit.cli.audit.CASES", CASES[1:2])
     result = run(app, ["audit", "--part", "non-interference", "--part", "gate", "--owners", "400"])
     assert result.exit_code == 1
     for word in ("differences", "DEBUG tacit.quiet", "than the policy allows", "FAILS"):
