@@ -1,5 +1,5 @@
-"""Requests that two readers on the way read differently: a proxy that decides by one reading, and we
-by another. They are refused, or read as the first would.
+"""Requests that two readers on the way read differently: a proxy decides by one reading, and we by
+another. They are refused, or read as the first would.
 """
 
 import json

@@ -306,6 +306,24 @@ def test_a_sum_that_no_answer_holds_is_refused(tmp_path):
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1 << 20
 
 
+@pytest.mark.parametrize("dim", [1 << 31, (1 << 63) - 1])
+@pytest.mark.parametrize("path", ["/v1/block", "/v1/sum"])
+def test_a_sum_of_a_size_that_is_none_is_refused(tmp_path, dim, path):
+    """Asked for a release of it, the helper said that it had failed."""
+    law = VectorTerms.of(Ball(dim=1000), 1.0, 1e-6)
+    servers = SumTerms(law, public(COORDINATOR_KEY), public(HELPER_KEY))
+    about = replace(batch(), terms=servers)
+    body = encode(Block(about, 0, b"", b"") if path == "/v1/block" else SumRequest(about, 1, 0))
+    one, other = (
+        encode(replace(about, terms=replace(servers, law=replace(law, dim=each))))
+        for each in (1000, dim)
+    )
+    odd = body.replace(one[2:], other[2:])
+    assert odd != body
+    bond = bond_of(body, name_of(OURS))
+    assert post(client_of(shared(tmp_path)), odd, OURS, path, bond=bond).status_code in (400, 409)
+
+
 def size_of(folder):
     return sum(file.stat().st_size for file in folder.iterdir())
 
