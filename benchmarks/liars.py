@@ -116,7 +116,7 @@ class Scene:
         helper = HelperSide(self.batch, _KEYS[1])
         known: set[bytes] = set()
         for block in blocks_of(reports, self.batch):
-            checked, counted = helper.check(coordinator.block(block), known)
+            checked, counted = helper.check(coordinator.block(block), known.intersection)
             known.update(counted)
             coordinator.take(checked)
         if not coordinator.counted == helper.counted:

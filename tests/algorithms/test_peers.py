@@ -50,6 +50,7 @@ def test_turns_are_shared_out_and_cost_what_there_is():
     assert order != speakers(dict.fromkeys(range(4), 2), seeded(2))
     assert turns_each(30, 10, 0.01) == 1
     assert turns_each(30, 10, inf) == 3
+    assert turns_each(30, 10, 1e308) == 3
     for epsilon in (0.1, 0.3, 1 / 3, 1.0, 2.7):
         for answers in (1, 3, 7, 30, 49):
             share = fair_share(epsilon, answers)

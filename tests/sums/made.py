@@ -49,7 +49,7 @@ class Pair:
 
     def check(self, sent):
         """One block; how many count at both servers by now."""
-        checked, counted = self.helper.check(self.coordinator.block(sent), self.known)
+        checked, counted = self.helper.check(self.coordinator.block(sent), self.known.intersection)
         self.known.update(counted)
         self.coordinator.take(checked)
         return self.coordinator.counted, self.helper.counted

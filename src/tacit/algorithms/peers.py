@@ -226,7 +226,7 @@ def turns_each(rounds: int, participants: int, epsilon: float) -> int:
     ([1, 2, 3], 1)
     """
     most = max(1, whole("rounds", rounds, 1) // whole("number of participants", participants, 1))
-    return most if isinf(epsilon) else min(most, max(1, floor(epsilon / _LEAST)))
+    return max(1, floor(min(most, epsilon / _LEAST)))
 
 
 def speakers(turns: Mapping[int, int], coins: Stream) -> tuple[int, ...]:

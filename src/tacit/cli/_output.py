@@ -45,11 +45,11 @@ class Screen:
 
     @cached_property
     def console(self) -> Console:
-        return Console(quiet=self.as_json, highlight=False)
+        return Console(quiet=self.as_json, highlight=False, emoji=False)
 
     @cached_property
     def errors(self) -> Console:
-        return Console(stderr=True, quiet=self.as_json, highlight=False)
+        return Console(stderr=True, quiet=self.as_json, highlight=False, emoji=False)
 
     def tell(self, **figures: Any) -> None:
         """Add figures to the document."""
@@ -57,11 +57,11 @@ class Screen:
 
     def say(self, line: str) -> None:
         """A line for people, as long as it is."""
-        self.console.print(line, markup=False, soft_wrap=True)
+        self.console.print(visible(line), markup=False, soft_wrap=True)
 
     def note(self, text: str) -> None:
         """A line on standard error, whoever reads."""
-        typer.echo(f"tacit: {' '.join(text.split())}", err=True)
+        typer.echo(f"tacit: {visible(' '.join(text.split()))}", err=True)
 
     def stop(self, text: str = "") -> NoReturn:
         """End after Ctrl-C: say what is kept."""
@@ -80,6 +80,16 @@ class Screen:
         """The document of an error, in place of any other."""
         self._document = {"error": text, "status": status}
         self.close()
+
+
+def visible(text: str) -> str:
+    """A text in which names of other people are, for a terminal: what would steer it is shown as a
+    mark.
+
+    >>> visible("age\x1b[2K")
+    'age\ufffd[2K'
+    """
+    return "".join(each if each.isprintable() or each in "\n\t" else "\ufffd" for each in text)
 
 
 def plain(value: Any) -> Any:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from tacit._util.checks import check_file, check_writable, one_of
 from tacit.cli._options import optional_key
-from tacit.cli._output import Screen, table_of
+from tacit.cli._output import Screen, table_of, visible
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
     from tacit.estimators.explanation import ColumnCurve, Explainer, Explanation
@@ -66,7 +67,7 @@ def explain(
     table.add_column("column")
     table.add_column("importance", justify="right")
     for name, value in ranked[:_MOST]:
-        table.add_row(name, f"{value:.3g}")
+        table.add_row(escape(visible(name)), f"{value:.3g}")
     screen.say(f"What moves the model most ({explainer.unit}, mean size {how}):")
     screen.console.print(table)
     screen.say(f"page: {out}")

@@ -69,6 +69,9 @@ def helper(
             help="Owners that a sum needs, whatever the campaign says (sites aside).", min=1
         ),
     ] = 10,
+    keep: Annotated[
+        int, typer.Option(help="Mebibytes on disk that each campaign may have.", min=1)
+    ] = 1024,
     rehearsal: Annotated[
         int | None, typer.Option(help="Seed of a rehearsal: reproducible, NOT PRIVATE.")
     ] = None,
@@ -115,11 +118,11 @@ def helper(
     if rehearsal is None:
         ring = KeyRing.at(state, HELPER)
         key_in_use = X25519PrivateKey.from_private_bytes(ring.secret)
-        sheets = Sheets(state / "released.db", open_vault(storage_key))
+        sheets = Sheets(state / "released.db", open_vault(storage_key), keep << 20)
         made = Helper(key_in_use, sheets, campaign or [], minimum, ring=ring)
     else:  # another key and another book: what it says never meets what a helper says
         state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        sheets = Sheets(state / "rehearsal.db")
+        sheets = Sheets(state / "rehearsal.db", keep=keep << 20)
         made = Helper(rehearsal_key(), sheets, campaign or [], minimum, seeded(rehearsal))
     address = f"{'http' if certificate is None else 'https'}://{host}:{port}/"
     screen.say(f"helper key (owners pin it): {made.public}")

@@ -7,8 +7,8 @@ after. All of it is durable before it is said.
 
 A campaign speaks of its own batches alone: whoever signs has to show that it has the coordinator's
 key of the batch, too (`Batch.bond`). So what another campaign knows of a batch, or makes up, has no
-way in. Campaigns work beside each other: each has so many connections, and so many requests at
-once.
+way in. Campaigns work beside each other: each has so many connections, so many requests at once,
+so much room on disk, and as many keys as a line of them may have.
 
 It is run by somebody other than the coordinator. Only `tacit.cli` may import it; it imports
 protocol, never coordinator or device.
@@ -23,6 +23,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -45,6 +46,7 @@ from tacit.service.protocol.serving import Figures, Watch
 from tacit.service.protocol.succession import (
     CAMPAIGN,
     HELPER,
+    MOST,
     STATEMENTS,
     KeyLine,
     KeyRing,
@@ -62,6 +64,8 @@ LARGEST = 1 << 20  # bytes of a request: a block has half of it, and something a
 # connections: few come here, and what they bring is large
 FEW = ConnectionLimits(most=256, per_address=16, per_member=16, burst=64.0, per_second=10.0)
 LAWS = (TallyLaw, VectorTerms)  # of sums that a helper adds up
+KEEP = 1 << 30  # bytes on disk that a campaign may have: some eight million owners' reports
+_ROW = 128  # bytes of a small row with its keys, of a nonce for one
 _SECONDS = 300.0  # for one to arrive
 _AT_ONCE = 2  # requests of one campaign that are worked on; others of it wait
 _BLOCK, _SUM = "/v1/block", "/v1/sum"
@@ -70,6 +74,10 @@ _KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
 class ForeignBatchError(Exception):
     """A batch of which the campaign that signs may not speak."""
+
+
+class FullError(Exception):
+    """More would have to be kept of a campaign than may be."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +89,15 @@ class Speaker:
 
 
 class Sheets:
-    """What the helper keeps on disk of every batch: its blocks with their sums, the nonces that
-    were counted, and its release; and which keys of campaigns took the place of others. With a
-    `vault` sums and releases are encrypted; those that are there become so.
+    """What the helper keeps on disk of every batch: its blocks and their sum, the nonces that were
+    counted, and its release; which keys of campaigns took the place of others, and how much each
+    campaign keeps: at most `keep` bytes. With a `vault` sums and releases are encrypted; those that
+    are there become so.
     """
 
-    def __init__(self, path: Path, vault: Vault | None = None) -> None:
+    def __init__(self, path: Path, vault: Vault | None = None, keep: int = KEEP) -> None:
         self._lock = threading.Lock()
-        self._vault = vault
+        self._vault, self._keep = vault, keep
         make_private(path)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         use_journal(self._connection)
@@ -101,6 +110,7 @@ class Sheets:
                 "releases (batch BLOB PRIMARY KEY, request BLOB NOT NULL, answer BLOB NOT NULL)",
                 "storage (mark BLOB PRIMARY KEY)",
                 "successors (old BLOB PRIMARY KEY, new BLOB NOT NULL)",
+                "kept (campaign BLOB PRIMARY KEY, bytes INTEGER NOT NULL)",
             ):
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
             mark = self._connection.execute("SELECT mark FROM storage").fetchone()
@@ -110,47 +120,67 @@ class Sheets:
         if vault is not None and mark is None:  # nothing in the clear is left in the journal
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def nonces_before(self, batch: bytes, place: int) -> set[bytes]:
-        """Nonces that earlier blocks have counted."""
-        wanted = "SELECT nonce FROM nonces WHERE batch = ? AND place < ?"
-        return {bytes(nonce) for (nonce,) in self._connection.execute(wanted, (batch, place))}
+    def nonces_before(self, batch: bytes, place: int, nonces: Collection[bytes]) -> set[bytes]:
+        """Those of some nonces that earlier blocks have counted."""
+        wanted = "SELECT 1 FROM nonces WHERE batch = ? AND nonce = ? AND place < ?"
+        with self._lock:
+            ask = self._connection.execute
+            return {each for each in nonces if ask(wanted, (batch, each, place)).fetchone()}
 
     def find_block(self, block: Block, request: bytes) -> bool:
         """Whether this block was counted; other bytes in its place, a gap before it, or a block
         after the release are a `SumRefusedError`.
         """
-        batch = block.batch.digest
-        rows = self._connection.execute(
-            "SELECT place, request FROM blocks WHERE batch = ? ORDER BY place", (batch,)
-        ).fetchall()
-        if block.place < len(rows):
-            if bytes(rows[block.place][1]) != _digest(request):
+        batch, there = block.batch.digest, self.count_blocks(block.batch.digest)
+        if block.place < there:
+            wanted = "SELECT request FROM blocks WHERE batch = ? AND place = ?"
+            before = self._connection.execute(wanted, (batch, block.place)).fetchone()
+            if bytes(before[0]) != _digest(request):
                 raise SumRefusedError("another block was counted in this place")
             return True
-        if block.place > len(rows) or self._find_release(batch) is not None:
+        if block.place > there or self._find_release(batch) is not None:
             raise SumRefusedError("this block comes too early, or after the release")
         return False
 
-    def add_block(self, block: Block, request: bytes, side: HelperSide, new: list[bytes]) -> None:
-        """Write down what a block added."""
+    def count_blocks(self, batch: bytes) -> int:
+        """How many blocks of a batch were counted."""
+        last = "SELECT MAX(place) FROM blocks WHERE batch = ?"
+        (place,) = self._connection.execute(last, (batch,)).fetchone()
+        return 0 if place is None else int(place) + 1
+
+    def add_block(
+        self, block: Block, request: bytes, side: HelperSide, new: list[bytes], campaign: str
+    ) -> None:
+        """Write down what a block added, for a campaign. The last block of a batch has the sum of
+        all: what came before it is not kept beside it.
+        """
         batch = block.batch.digest
+        for each in self.sums_of(batch):
+            side.resume(*each)
+        gone = "UPDATE blocks SET total = x'', counted = 0 WHERE batch = ? AND length(total) > 0"
+        self._connection.execute(gone, (batch,))
+        total = self._seal(side.total, batch)
         self._connection.execute(
             "INSERT INTO blocks (batch, place, request, total, counted) VALUES (?, ?, ?, ?, ?)",
-            (batch, block.place, _digest(request), self._seal(side.total, batch), side.counted),
+            (batch, block.place, _digest(request), total, side.counted),
         )
         self._connection.executemany(
             "INSERT INTO nonces (batch, nonce, place) VALUES (?, ?, ?)",
             [(batch, nonce, block.place) for nonce in new],
         )
+        first = 0 if block.place else len(total)
+        self._charge(campaign, first + _ROW * (1 + len(new)))
 
     def sums_of(self, batch: bytes) -> list[tuple[bytes, int]]:
-        """Sum and count of each block."""
-        wanted = "SELECT total, counted FROM blocks WHERE batch = ? ORDER BY place"
+        """Sum and count of all blocks; of each, where a release of before wrote them down."""
+        wanted = "SELECT total, counted FROM blocks WHERE batch = ? AND length(total) > 0"
         rows = self._connection.execute(wanted, (batch,)).fetchall()
         return [(self._open(bytes(row[0]), batch), int(row[1])) for row in rows]
 
-    def answer(self, batch: bytes, request: bytes, draw: Callable[[], bytes]) -> bytes:
-        """The release of a batch, or the one that `draw` makes now, once and for all."""
+    def answer(
+        self, batch: bytes, request: bytes, campaign: str, draw: Callable[[], bytes]
+    ) -> bytes:
+        """The release of a campaign's batch, or the one that `draw` makes now, once and for all."""
         found = self._find_release(batch)
         if found is None:
             said = draw()
@@ -158,17 +188,38 @@ class Sheets:
                 "INSERT INTO releases (batch, request, answer) VALUES (?, ?, ?)",
                 (batch, _digest(request), self._seal(said, batch)),
             )
+            self._charge(campaign, _ROW + len(said))
             return said
         if found[0] != _digest(request):
             raise SumRefusedError("this batch was released for other owners; it is released once")
         return found[1]
 
     def follow(self, line: KeyLine) -> None:
-        """Write down that keys took the place of others; the first word about each counts."""
-        steps = list(pairwise(line.keys))
+        """Write down that keys took the place of others; the first word about each counts. What was
+        kept of them is kept of the last. `FullError`: a campaign has had so many keys already.
+        """
         with self.transaction():
             added = "INSERT OR IGNORE INTO successors (old, new) VALUES (?, ?)"
-            self._connection.executemany(added, steps)
+            self._connection.executemany(added, pairwise(line.keys))
+            (before,) = self._connection.execute(_BEFORE, (line.current,)).fetchone()
+            if not before <= MOST:
+                raise FullError(f"a campaign has had {MOST} keys before this one")
+            for key in line.keys[:-1]:
+                mine = "DELETE FROM kept WHERE campaign = ? RETURNING bytes"
+                for (size,) in self._connection.execute(mine, (key,)).fetchall():
+                    self._connection.execute(_MORE, (line.current, size)).fetchone()
+
+    def kept(self) -> dict[str, float]:
+        """Bytes that are kept of campaigns, by their keys (hex)."""
+        with self._lock:
+            rows = self._connection.execute("SELECT campaign, bytes FROM kept").fetchall()
+        return {bytes(campaign).hex(): float(size) for campaign, size in rows}
+
+    def _charge(self, campaign: str, size: int) -> None:
+        """So much more is kept of a campaign; `FullError`: more than may be."""
+        (kept,) = self._connection.execute(_MORE, (bytes.fromhex(campaign), size)).fetchone()
+        if not kept <= self._keep:
+            raise FullError(f"{kept} bytes would be kept of a campaign, at most {self._keep} may")
 
     def key_in_use(self, campaign: str) -> str:
         """The key (hex) at the end of what was written down of one."""
@@ -190,7 +241,8 @@ class Sheets:
         """What was written in the clear, and the mark of the key."""
         for table, column in (("blocks", "total"), ("releases", "answer")):
             plain = self._connection.execute(
-                f"SELECT batch, {column} FROM {table}"  # noqa: S608 - constants of this function
+                # constants of this function
+                f"SELECT batch, {column} FROM {table} WHERE length({column}) > 0"  # noqa: S608
             ).fetchall()
             change = f"UPDATE {table} SET {column} = ? WHERE batch = ? AND {column} = ?"  # noqa: S608
             for batch, content in plain:
@@ -224,6 +276,17 @@ class Sheets:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+
+_MORE = (
+    "INSERT INTO kept (campaign, bytes) VALUES (?, ?) "
+    "ON CONFLICT (campaign) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING bytes"
+)
+# how many keys a key took the place of, one after the other
+_BEFORE = (
+    "WITH RECURSIVE before (key) AS (SELECT old FROM successors WHERE new = ? "
+    "UNION SELECT old FROM successors JOIN before ON new = key) SELECT COUNT(*) FROM before"
+)
 
 
 def _digest(request: bytes) -> bytes:
@@ -267,13 +330,13 @@ class Helper:
         block = decode(body, Block, LARGEST)
         side = self._side(block, speaker)
         with self._sheets.transaction():
-            known = self._sheets.nonces_before(block.batch.digest, block.place)
             repeated = self._sheets.find_block(block, body)
+        known = partial(self._sheets.nonces_before, block.batch.digest, block.place)
         checked, counted = side.check(block, known)  # takes a while, so not under the lock
         if not repeated:
             with self._sheets.transaction():
                 if not self._sheets.find_block(block, body):  # by another thread meanwhile
-                    self._sheets.add_block(block, body, side, counted)
+                    self._sheets.add_block(block, body, side, counted, speaker.campaign)
         return encode(checked)
 
     def total(self, body: bytes, speaker: Speaker) -> bytes:
@@ -282,39 +345,40 @@ class Helper:
         side = self._side(request, speaker)
         batch = request.batch.digest
         with self._sheets.transaction():
-            sums = self._sheets.sums_of(batch)
-            for each in sums:
+            for each in self._sheets.sums_of(batch):
                 side.resume(*each)
-            if not (request.blocks, request.counted) == (len(sums), side.counted):
+            blocks = self._sheets.count_blocks(batch)
+            if not (request.blocks, request.counted) == (blocks, side.counted):
                 raise SumRefusedError("the coordinator counts other blocks, or other owners")
             sites = isinstance(request.batch.terms.law, RecordTerms)
             least = 1 if sites else self._minimum
             return self._sheets.answer(
-                batch, body, lambda: encode(side.release(least, self._noise))
+                batch, body, speaker.campaign, lambda: encode(side.release(least, self._noise))
             )
 
     def _side(self, about: Block | SumRequest, speaker: Speaker) -> HelperSide:
         """This server's part in a batch of the campaign that asks."""
         if not isinstance(about.batch.terms.law, LAWS):
             raise SumRefusedError("the terms have a law that this helper does not know")
-        circuit = about.batch.terms.law.prio3.circuit
-        if not circuit.output_len * circuit.field.size <= LARGEST:  # memory, and disk for a block
-            raise SumRefusedError("the sum has more numbers than an answer can hold")
         secret = self._ring.secrets.get(about.batch.terms.helper)
         if secret is None:
             raise SumRefusedError("the terms name another helper, or a key that was deleted")
         try:
+            circuit = about.batch.terms.law.prio3.circuit
+            if not circuit.output_len * circuit.field.size <= LARGEST:  # memory, and disk
+                raise SumRefusedError("the sum has more numbers than an answer can hold")
             side = HelperSide(about.batch, X25519PrivateKey.from_private_bytes(secret))
             shown = side.bond(bytes.fromhex(speaker.campaign)).hex()
-        except ValueError as problem:  # a coordinator's key that is no key
-            raise SumRefusedError("the terms name a key that is none") from problem
+        except ValueError as problem:  # a coordinator's key that is no key, a size that is none
+            raise SumRefusedError("the terms name a key or a size that is none") from problem
         if not hmac.compare_digest(shown.encode(), speaker.bond.encode()):
             raise ForeignBatchError("the campaign does not show that this batch is its own")
         return side
 
     def _figures(self) -> Figures:
         served = "tacit_campaigns", "", "Campaigns that are served."
-        return {served: {"": float(len(self._campaigns))}}
+        kept = "tacit_kept_bytes", "key", "Bytes on disk of a campaign, by its key."
+        return {served: {"": float(len(self._campaigns))}, kept: self._sheets.kept()}
 
     def app(self) -> Guard:
         """The ASGI application."""
@@ -368,7 +432,10 @@ class Helper:
         if line is None:
             return False
         self._sheets.follow(line)
-        self._campaigns = self._campaigns - {key.hex() for key in line.keys} | {campaign}
+        before = {key.hex() for key in line.keys}
+        for name in before:
+            self._turns.pop(name, None)
+        self._campaigns = self._campaigns - before | {campaign}
         log.info("a campaign's key was replaced, as the one before it says")
         return True
 
@@ -387,11 +454,11 @@ class Helper:
                 by = _signing_campaign(request, body)
             except UnsignedError:
                 return _error("unsigned", 401)
-            if not self._serves(by, request.headers.get(STATEMENTS, "")):
-                return _error("forbidden", 403)
-            prove(request.scope, by.encode())
             speaker = Speaker(by, request.headers.get(BOND, ""))
             try:
+                if not self._serves(by, request.headers.get(STATEMENTS, "")):
+                    return _error("forbidden", 403)
+                prove(request.scope, by.encode())
                 async with self._turns.setdefault(by, asyncio.Semaphore(_AT_ONCE)):
                     said = await run_in_threadpool(work, body, speaker)
             except WireError:
@@ -402,6 +469,9 @@ class Helper:
             except SumRefusedError as refused:
                 log.info("a request was refused: %s", refused)
                 return _error("refused", 409)
+            except FullError as refused:
+                log.warning("a request was refused (tacit helper --keep): %s", refused)
+                return _error("full", 507)
             return Response(said, media_type="application/octet-stream")
 
         answer.__name__ = work.__name__  # by which logs and counts tell blocks from sums

@@ -13,7 +13,7 @@ believed. All but the noise is a function of reports and keys: whoever was kille
 says the same. Proof: two_servers.md.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,13 +150,16 @@ class HelperSide(ServerSide):
     def __init__(self, batch: Batch, key: X25519PrivateKey) -> None:
         super().__init__(batch, HELPER, key)
 
-    def check(self, block: Block, known: set[bytes]) -> tuple[Checked, list[bytes]]:
-        """Judge a block and count what is proven, but no nonce that is `known` from earlier
-        blocks; also the nonces that were counted.
+    def check(
+        self, block: Block, known: Callable[[Collection[bytes]], set[bytes]]
+    ) -> tuple[Checked, list[bytes]]:
+        """Judge a block and count what is proven, but no nonce that earlier blocks have: `known`
+        says which of some are; also the nonces that were counted.
         """
         pieces = block.pieces
         halves = open_halves(pieces, self.batch, HELPER, self._key)
-        opened = self._query(halves, _among(halves.nonces, known))
+        before = known([nonce.tobytes() for nonce in halves.nonces])
+        opened = self._query(halves, _among(halves.nonces, before))
         found = np.full((len(pieces), message_size(self._law.prio3)), 0xFF, np.uint8)
         found[halves.places] = opened.told
         theirs = self._rows(block.told, len(pieces))[halves.places]

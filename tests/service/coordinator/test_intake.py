@@ -192,6 +192,24 @@ def test_what_strangers_send_costs_the_same_however_it_is_spelled(service):
     assert set(intake.write(sent(60)) + intake.decline(told(60))) == {Outcome.STRANGE}
 
 
+def test_what_one_member_declines_costs_the_same_however_often(service):
+    """Each word was looked up by itself, in the transaction that honest reports wait for: a member
+    could have had five hundred in each, of digests that it made up, or of one question.
+    """
+    store, intake, asked = service
+    store.close_question(1, CLOSED)
+
+    def told(many, digest):
+        return [(NAMES[i % 3], digest(i)) for i in range(many)]
+
+    for digest in (lambda i: i.to_bytes(32, "little"), lambda i: asked.digest):
+        one, all_of_them = (
+            statements_of(store, lambda n=n, d=digest: intake.decline(told(n, d))) for n in (3, 300)
+        )
+        assert one == all_of_them
+    assert set(intake.decline(told(60, lambda i: asked.digest))) == {Outcome.LATE}
+
+
 def test_who_declines_what_is_closed_locks_nothing(service):
     """In the order in which a batch happens to have them, two workers would wait for each other."""
     store, intake, asked = service

@@ -15,7 +15,8 @@ from sqlalchemy import inspect, text
 
 from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import tables
-from tacit.service.coordinator.sql import open_engine, write_reports
+from tacit.service.coordinator.intake import write_reports
+from tacit.service.coordinator.sql import open_engine
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import OPEN, Question, StoreError, metadata
 from tacit.wire.envelopes import public_bytes, sign_bytes

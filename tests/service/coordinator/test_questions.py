@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from tacit.service.coordinator.intake import write_reports
 from tacit.service.coordinator.owner_api import QuestionLookup
-from tacit.service.coordinator.sql import write_reports
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
 from tests.service.coordinator.made import enrol
 

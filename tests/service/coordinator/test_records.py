@@ -8,13 +8,15 @@ import httpx
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from tacit.service.coordinator import intake
 from tacit.service.coordinator import records as records_module
-from tacit.service.coordinator import sql
+from tacit.service.coordinator import store as store_module
 from tacit.service.coordinator.keys import add_administrator, dismiss_administrator
 from tacit.service.coordinator.records import Act, Records
-from tacit.service.coordinator.tables import CLOSED, OPEN, Excerpt, Question
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import CLOSED, OPEN, Excerpt, Question, StoreError
 from tacit.service.protocol.succession import MOST
-from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
+from tests.service.coordinator.made import ADMIN, at_once, client_of, enrol, folder_of, running
 
 TOKENS = [f"token number {i:04d}" for i in range(4)]
 KEYS = [f"{i:064x}" for i in range(4)]
@@ -30,7 +32,9 @@ def records(store):
         asked = Question(number, bytes([number]) * 32, b"signed", OPEN, 0.0, 60.0, None)
         store.ask(asked, places, spend=number == 1)
         with store.transaction() as connection:
-            sql.write_reports(connection, store.id, number, dict.fromkeys(places, b"report"), 0.0)
+            intake.write_reports(
+                connection, store.id, number, dict.fromkeys(places, b"report"), 0.0
+            )
         if state == CLOSED:
             store.close_question(number, CLOSED)
     return Records(store)
@@ -346,6 +350,105 @@ def test_what_the_guide_says_is_kept_and_deleted_is(records, store):
     stages.append(kept(KEYS[0]))
     found = list(map(list, zip(*stages, strict=True)))
     assert found == list(kept_by_table().values())
+
+
+def test_looking_again_and_again_does_not_fill_the_log(tmp_path, monkeypatch):
+    """Every look is a line: an administrator who may do nothing else could write as many as it
+    liked, and with what it may not do as well.
+    """
+    monkeypatch.setattr(records_module, "_ACTS", 6, raising=False)
+    folder = folder_of(tmp_path)
+    looks = add_administrator(folder / "administrators", "ada", ["look"])
+    service = running(folder, administrators=(folder / "administrators",))
+
+    async def main():
+        async with client_of(service.app) as client:
+            mine = {"x-tacit-admin": looks}
+            found = [await client.get("/v1/admin/acts", headers=mine) for _ in range(4)]
+            found += [await client.post("/v1/admin/state", headers=mine) for _ in range(4)]
+            found += [await client.get("/v1/admin/acts", headers=mine) for _ in range(2)]
+            found.append(await client.get("/v1/admin/acts", headers={"x-tacit-admin": ADMIN}))
+            return found
+
+    found = asyncio.run(main())
+    codes = [answer.status_code for answer in found]
+    assert codes == [*[200] * 4, *[403] * 4, *[429] * 2, 200]  # nobody waits for another
+    assert found[-2].json() == {"error": "too many"}
+    assert [act.who for act in Records(service.store).acts()] == ["ada"] * 6 + ["admin"]
+
+
+def test_where_an_act_came_from_has_a_length(tmp_path):
+    """A proxy may hand on whatever it was told."""
+    service = running(folder_of(tmp_path))
+
+    async def main():
+        transport = httpx.ASGITransport(service.app, client=("y" * 16_000, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            await client.get("/v1/admin/acts", headers={"x-tacit-admin": ADMIN})
+            await client.get("/v1/admin/acts", headers={"x-tacit-admin": "guessed"})
+
+    asyncio.run(main())
+    assert [act.source for act in Records(service.store).acts()] == ["y" * 64] * 2
+
+
+def test_tokens_that_nobody_has_used_are_so_many(tmp_path, monkeypatch):
+    """An administrator who may admit could add as many as the disk held."""
+    monkeypatch.setattr(store_module, "MOST_TOKENS", 5, raising=False)
+    service = running(folder_of(tmp_path))
+    service.store.add_tokens(TOKENS[:2])
+
+    async def main():
+        async with client_of(service.app) as client:
+            many = [f"another-new-token-{at}" for at in range(4)]
+            headers = {"x-tacit-admin": ADMIN}
+            bodies = many, many[:3], many[3:]
+            return [
+                await client.post("/v1/admin/tokens", content="\n".join(each), headers=headers)
+                for each in bodies
+            ]
+
+    found = asyncio.run(main())
+    assert [answer.status_code for answer in found] == [507, 200, 507]
+    assert found[0].json() == {"error": "full"}
+    with pytest.raises(StoreError, match="withdraw some"):
+        service.store.add_tokens(["one more token than may be"])
+    assert enrol(service.store, KEYS[0], TOKENS[0])  # and there is room for one again
+    service.store.add_tokens(["one more token than may be"])
+
+
+def test_who_leaves_while_its_key_is_replaced_is_told_the_truth(records, store, monkeypatch):
+    """ "Left", it was told, though it had not: it went by another key by then."""
+    is_revoked = Store.is_revoked
+
+    def renew_meanwhile(self, owner):
+        found = is_revoked(self, owner)
+        monkeypatch.setattr(Store, "is_revoked", is_revoked)
+        assert store.rekey(KEYS[1], "e" * 64)
+        return found
+
+    monkeypatch.setattr(Store, "is_revoked", renew_meanwhile)
+    assert not records.leave(KEYS[1])
+    assert store.is_member("e" * 64)
+    assert not [act for act in records.acts() if act.what == "leave"]
+    assert records.leave("e" * 64)
+    assert not store.is_member("e" * 64)
+
+
+@pytest.mark.parametrize("trial", range(6))
+def test_of_two_keys_at_once_one_is_told_that_it_is_the_owners(records, store, database, trial):
+    """Both were, by workers that did not wait for each other: the device that believed the second
+    was nobody.
+    """
+    owner = KEYS[1]
+    others = [Store(database) for _ in range(4)]
+    new = [f"{trial + 1}{place}" * 32 for place in range(4)]
+    told = at_once(lambda place: others[place].rekey(owner, new[place]))
+    goes_by = [key for key in new if store.is_member(key)]
+    assert len(goes_by) == 1
+    assert [key for key, said in zip(new, told, strict=True) if said is True] == goes_by
+    assert sum(act.what == "rekey" for act in records.acts()) == 1
+    for each in others:
+        each.close()
 
 
 def test_leaving_is_written_down_once_and_of_strangers_never(records, store):

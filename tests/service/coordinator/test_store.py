@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from tacit.service.coordinator import sql
+from tacit.service.coordinator import intake, sql
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -85,7 +85,7 @@ def test_who_is_revoked_takes_its_reports_to_open_questions_along(store):
         store.ask(question(number), places, spend=number == 1)
         with store.transaction() as connection:
             reports = dict.fromkeys(places, b"report")
-            assert sql.write_reports(connection, store.id, number, reports, 0.0) == set(places)
+            assert intake.write_reports(connection, store.id, number, reports, 0.0) == set(places)
         if number == 1:
             store.close_question(1, CLOSED)
     assert store.revoke(f"{0:064x}")
@@ -122,7 +122,9 @@ def test_campaigns_of_one_database_know_nothing_of_each_other(store, database):
     for each, invited in ((store, places), (other, [theirs])):
         each.ask(question(1), invited, spend=True)
         with each.transaction() as connection:
-            sql.write_reports(connection, each.id, 1, dict.fromkeys(invited, each.slug.encode()), 0)
+            intake.write_reports(
+                connection, each.id, 1, dict.fromkeys(invited, each.slug.encode()), 0
+            )
     assert (store.counts(1), other.counts(1)) == ((3, 3), (1, 1))
     assert other.reports_of(1) == [(theirs, b"other")]
     assert other.labels() == {theirs: "owner 0"}
@@ -208,7 +210,7 @@ def test_plans_of_small_tables_are_not_used_for_large_ones(postgres):
             assert sql.tokens_of(connection, store.id, names).keys() == found.keys() == set(names)
             ids = (each.owner_id for each in found.values())
             data = {each: b"report" for each in ids if each is not None}
-            sql.write_reports(connection, store.id, number, data, time.time())
+            intake.write_reports(connection, store.id, number, data, time.time())
             return rows_read(connection) - before
 
     write_newcomers(store, range(20))

@@ -457,6 +457,20 @@ def test_the_helper_must_be_reached_safely(tmp_path):
         BoostingSpec.read(folder / "campaign.toml").helper_client()
 
 
+class Nested(httpx.BaseTransport):
+    """A helper that has brackets inside brackets where its keys should be."""
+
+    def handle_request(self, request):
+        return httpx.Response(200, content=b"[" * 200_000)
+
+
+def test_what_a_helper_says_of_its_keys_stops_nobody(trial):
+    """The campaign stood still for as long as it said so: no question was put any more."""
+    trial.start(httpx.Client(transport=Nested(), base_url="http://localhost"))
+    trial.until_sum()
+    assert trial.answer() == [Outcome.COUNTED] * PEOPLE
+
+
 class Dripping(httpx.BaseTransport):
     """A helper that never ends an answer."""
 

@@ -21,7 +21,14 @@ from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.succession import CAMPAIGN, MOST, Succession
 from tacit.sums.halves import COORDINATOR, SumTerms
 from tacit.sums.prio3.batch import message_size
-from tacit.sums.protocol import Block, Checked, CoordinatorSide, HelperSum, SumRequest
+from tacit.sums.protocol import (
+    Block,
+    Checked,
+    CoordinatorSide,
+    HelperSide,
+    HelperSum,
+    SumRequest,
+)
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
 from tests.service.helper.made import (
@@ -297,6 +304,137 @@ def test_a_sum_that_no_answer_holds_is_refused(tmp_path):
         assert post(http, body, OURS).status_code == 409
     assert len(body) < 1000
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1 << 20
+
+
+@pytest.mark.parametrize("dim", [1 << 31, (1 << 63) - 1])
+@pytest.mark.parametrize("path", ["/v1/block", "/v1/sum"])
+def test_a_sum_of_a_size_that_is_none_is_refused(tmp_path, dim, path):
+    """Asked for a release of it, the helper said that it had failed."""
+    law = VectorTerms.of(Ball(dim=1000), 1.0, 1e-6)
+    servers = SumTerms(law, public(COORDINATOR_KEY), public(HELPER_KEY))
+    about = replace(batch(), terms=servers)
+    body = encode(Block(about, 0, b"", b"") if path == "/v1/block" else SumRequest(about, 1, 0))
+    one, other = (
+        encode(replace(about, terms=replace(servers, law=replace(law, dim=each))))
+        for each in (1000, dim)
+    )
+    odd = body.replace(one[2:], other[2:])
+    assert odd != body
+    bond = bond_of(body, name_of(OURS))
+    assert post(client_of(shared(tmp_path)), odd, OURS, path, bond=bond).status_code in (400, 409)
+
+
+def size_of(folder):
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
+def wide(number):
+    """A block without owners, of a batch whose sum takes half a megabyte."""
+    law = replace(VectorTerms.of(Ball(dim=1000), 1.0, 1e-6), dim=1 << 16)
+    servers = SumTerms(law, public(COORDINATOR_KEY), public(HELPER_KEY))
+    return replace(batch(), number=number, terms=servers)
+
+
+def limited(folder, keep):
+    """A helper of two campaigns, each of which may keep so many bytes."""
+    sheets = Sheets(folder / "released.db", keep=keep)
+    return Helper(HELPER_KEY, sheets, [name_of(OURS), name_of(THEIRS)], noise=seeded(3))
+
+
+def fill(http, key=OURS):
+    """Batch after batch, of a few hundred bytes each; answers, until one is refused."""
+    said = []
+    while not said or (said[-1].status_code == 200 and len(said) < 40):
+        body = encode(Block(wide(1 + len(said)), 0, b"", b""))
+        said.append(post(http, body, key))
+    return said
+
+
+def test_a_campaign_keeps_so_much_at_a_helper_and_no_more(tmp_path):
+    """Batch after batch one campaign filled the disk that all of them share."""
+    made = limited(tmp_path, 4 << 20)
+    http = client_of(made)
+    said = fill(http)
+    assert len(said) == 8  # seven of half a megabyte, and something for each
+    assert (said[-1].status_code, said[-1].json()) == (507, {"error": "full"})
+    assert size_of(tmp_path) < 3 * (4 << 20)  # the file, and a journal beside it
+    kept = made._sheets.kept()[name_of(OURS)]
+    assert post(http, encode(Block(wide(1), 0, b"", b"")), OURS).status_code == 200  # again
+    assert made._sheets.kept() == {name_of(OURS): kept}
+    assert 3 << 20 < kept <= 4 << 20
+    with httpx.Client(transport=InProcess(made.watch.app()), base_url="http://localhost") as watch:
+        assert f'tacit_kept_bytes{{key="{name_of(OURS)}"}}' in watch.get("/metrics").text
+    # a sum that is under way ends when whoever runs it gives it more room; others do not wait
+    mine, sent = CoordinatorSide(batch(), COORDINATOR_KEY), reports(terms())
+    theirs = CoordinatorSide(batch(coordinator=OWN_KEY), OWN_KEY)
+    body = encode(theirs.block(reports(terms(), theirs.batch)))
+    bond = bond_of(body, name_of(THEIRS), OWN_KEY)
+    assert post(http, body, THEIRS, bond=bond).status_code == 200
+    made._sheets.close()
+    narrow = client_of(limited(tmp_path, int(kept) + 1500))
+    take(narrow, mine, sent[:6])
+    assert post(narrow, encode(mine.block(sent[6:])), OURS).status_code == 507
+    http = client_of(limited(tmp_path, 5 << 20))
+    take(http, mine, sent[6:])
+    said = post(http, encode(mine.request), OURS, "/v1/sum")
+    answer = mine.open(decode(said.content, HelperSum), seeded(3))
+    assert (answer.n, without_noise(answer)) == (12, plain(terms()))
+
+
+def test_many_blocks_of_a_batch_take_the_room_of_one_sum(tmp_path):
+    """Each had a sum of its own, however few were in it: half a megabyte for some hundred bytes."""
+    http = client_of(shared(tmp_path))
+    for place in range(24):
+        assert post(http, encode(Block(wide(1), place, b"", b"")), OURS).status_code == 200
+    assert size_of(tmp_path) < 24 * (1 << 19)  # the journal is not emptied at once
+
+
+def test_a_file_with_a_sum_for_each_block_is_added_up(tmp_path):
+    """As releases of before wrote it."""
+    made, sent = shared(tmp_path), reports(terms())
+    mine, sums = CoordinatorSide(batch(), COORDINATOR_KEY), []
+    for part in (sent[:5], sent[5:9]):
+        alone = HelperSide(batch(), HELPER_KEY)
+        alone.check(mine.block(part), set().intersection)
+        sums.append((alone.total, alone.counted))
+        take(client_of(made), mine, part)
+    made._sheets.close()
+    with sqlite3.connect(tmp_path / "released.db") as connection:
+        for place, (total, counted) in enumerate(sums):
+            change = "UPDATE blocks SET total = ?, counted = ? WHERE place = ?"
+            connection.execute(change, (total, counted, place))
+    http = client_of(shared(tmp_path))
+    take(http, mine, sent[9:])
+    said = post(http, encode(mine.request), OURS, "/v1/sum").content
+    answer = mine.open(decode(said, HelperSum), seeded(3))
+    assert (answer.n, without_noise(answer)) == (12, plain(terms()))
+
+
+def test_a_campaign_has_so_many_keys_at_a_helper(tmp_path):
+    """A new one with every request: as many rows, and as many places in memory."""
+    made, body = shared(tmp_path), encode(Block(batch(), 0, b"", b""))
+    http, old, found = client_of(made), OURS.private_bytes_raw(), []
+    for _ in range(MOST + 2):
+        new = os.urandom(32)
+        key = Ed25519PrivateKey.from_private_bytes(new)
+        said = [CAMPAIGN.state(old, new)]
+        found.append(post(http, body, key, statements=said).status_code)
+        old = new
+    assert found[:MOST] == [200] * MOST
+    assert found[MOST] == 507
+    assert found[MOST + 1] == 403  # it comes from a key that was never heard
+    assert len(made._turns) == 1
+    assert len(made._sheets.kept()) == 1  # what the first key kept is the last one's
+    made._sheets.close()
+    with sqlite3.connect(tmp_path / "released.db") as connection:
+        assert connection.execute("SELECT COUNT(*) FROM successors").fetchone() == (MOST,)
+
+
+@pytest.mark.parametrize("place", [1, 1 << 31, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_a_block_that_comes_too_early_is_refused_however_early(tmp_path, place):
+    """Numbers that no database takes were told as a failure of ours."""
+    body = encode(Block(batch(), place, b"", b""))
+    assert post(client_of(shared(tmp_path)), body, OURS).status_code == 409
 
 
 def test_blocks_and_sums_are_counted_apart(tmp_path):

@@ -24,7 +24,7 @@ def never():
 def answer(path, request, draw):
     sheets = Sheets(path)
     with sheets.transaction():
-        return sheets.answer(b"batch", request, draw)
+        return sheets.answer(b"batch", request, "ab" * 32, draw)
 
 
 def killed_while_drawing(path):

@@ -246,7 +246,8 @@ class Sums:
         the ones that are known.
         """
         helper = self._servers[1]
-        with suppress(httpx.TransportError, ValueError, KeyError, TypeError):
+        # what is nested too deep is no answer, either
+        with suppress(httpx.TransportError, ValueError, KeyError, TypeError, RecursionError):
             said = self._fetch("GET", KEY, b"", {}).json()["statements"]
             self._keys.hear_helper(tuple(bytes.fromhex(each) for each in said), helper)
         return self._keys.sealing_keys(helper)
@@ -330,6 +331,9 @@ class Sums:
             raise SumRefusedError(
                 "the helper refuses: too few valid halves, or it has counted others"
             )
+        if response.status_code == 507:
+            log.warning("the helper has no more room for this campaign: ask who runs it (--keep)")
+            raise AwayError
         if response.status_code != 200:
             log.warning("the helper answers %d: does it serve this campaign?", response.status_code)
             raise AwayError

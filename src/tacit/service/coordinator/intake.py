@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
 from itertools import repeat
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from anyio import CapacityLimiter, to_thread
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from nacl._sodium import ffi, lib  # type: ignore[import-not-found]  # private: an address has no public name
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, Row, delete, select, text
 from starlette.concurrency import run_in_threadpool
 
 from tacit._util.kernels import kernel_here
@@ -35,9 +35,10 @@ from tacit._util.types import BoolArray, ByteArray, IntArray
 from tacit.learners.query import PURPOSE, Invitation, tag_of, unpack
 from tacit.service.coordinator.sql import (
     OwnerStatus,
+    as_list,
     owner_statuses,
+    storage_of,
     upsert,
-    write_reports,
 )
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import COUNTED, OPEN, invitations, outcomes, questions
@@ -265,18 +266,30 @@ class Intake:
         """
         with self._store.transaction() as connection:
             known = owner_statuses(connection, self._store.id, _NONE, [owner for owner, _ in batch])
-            return [
-                self._decline(connection, owner, digest) if owner in known else Outcome.STRANGE
-                for owner, digest in batch
-            ]
+            # what fits no question is looked at together, and what comes twice once
+            digests = {digest for owner, digest in batch if owner in known}
+            mine = self._store.mine(questions) & questions.c.digest.in_(sorted(digests))
+            put = select(questions.c.digest, questions.c.number, questions.c.state).where(mine)
+            asked = {bytes(row.digest): row for row in connection.execute(put)}
+            said: dict[Sent, Outcome] = {}
+            found = []
+            for owner, digest in batch:
+                if owner not in known:
+                    outcome = Outcome.STRANGE
+                elif digest not in asked:
+                    outcome = Outcome.MALFORMED
+                elif (before := said.get((owner, digest))) is not None:  # it was asked, and is not
+                    outcome = Outcome.STRANGE if before is Outcome.DECLINED else before
+                else:
+                    outcome = self._decline(connection, owner, asked[digest])
+                    said[owner, digest] = outcome
+                found.append(outcome)
+            return found
 
-    def _decline(self, connection: Connection, owner: str, digest: bytes) -> Outcome:
-        this = self._store.mine(questions) & (questions.c.digest == digest)
-        put = select(questions.c.number, questions.c.state).where(this)
-        found = connection.execute(put).first()
-        if found is None:
-            return Outcome.MALFORMED
+    def _decline(self, connection: Connection, owner: str, found: Row[Any]) -> Outcome:
+        """What becomes of the word of a member about one question."""
         number = found.number
+        this = self._store.mine(questions) & (questions.c.number == number)
         status = owner_statuses(connection, self._store.id, number, [owner]).get(owner)
         if status is None or status.owner_id is None:
             return Outcome.STRANGE
@@ -358,6 +371,41 @@ class Intake:
             more = {"count": outcomes.c.count + added.excluded.count}
             same = ["campaign", "question", "outcome"]
             connection.execute(added.on_conflict_do_update(index_elements=same, set_=more), rows)
+
+
+_WRITE = {
+    "postgresql": text(
+        "INSERT INTO reports (campaign, question, owner, data, received) "
+        "SELECT :campaign, :question, CAST(owner AS integer), decode(data, 'hex'), :now "
+        "FROM unnest(string_to_array(:owners, ','), string_to_array(:data, ',')) AS sent "
+        "(owner, data) ON CONFLICT DO NOTHING RETURNING owner"
+    ),
+    "sqlite": text(
+        "INSERT INTO reports (campaign, question, owner, data, received) "
+        "VALUES (:campaign, :question, :owner, :data, :now)"
+    ),
+}
+
+
+def write_reports(
+    connection: Connection, campaign: int, question: int, reports: dict[int, bytes], now: float
+) -> set[int]:
+    """Write reports by owner; the owners whose report is the first. Another worker may have been
+    faster with some.
+    """
+    kept = storage_of(connection)
+    reports = {place: kept.seal_report(data, question, place) for place, data in reports.items()}
+    about = {"campaign": campaign, "question": question, "now": now}
+    if connection.dialect.name == "sqlite":
+        # one writer: what was not there when this transaction began is not there
+        rows = [{**about, "owner": owner_id, "data": data} for owner_id, data in reports.items()]
+        connection.execute(_WRITE["sqlite"], rows)
+        return set(reports)
+    # the same order in every worker: two that wait for each other would wait for ever
+    ids = sorted(reports)
+    data = ",".join(reports[owner_id].hex() for owner_id in ids)
+    given = {**about, "owners": as_list("postgresql", ids), "data": data}
+    return set(connection.execute(_WRITE["postgresql"], given).scalars())
 
 
 def _outcome(

@@ -148,8 +148,9 @@ _ERRORS = {
     409: "It contradicts what is already so.",
     410: "It is over.",
     413: "The body is too large.",
-    429: "Too many refused requests from this address.",
+    429: "Too many refused requests from this address, or acts of one administrator.",
     503: "Not now; come again with the same bytes.",
+    507: "There are as many as may be.",
 }
 
 
@@ -356,8 +357,7 @@ DOCUMENT: Part = {
             "Allow more owners: one new token in a line, 16 to 200 characters each.",
             _line(r"^[!-~]{16,200}(\n[!-~]{16,200})*\n?$"),
             _all_of(tokens={"type": "integer", "minimum": 1}),
-            403,
-            409,
+            *(403, 409, 507),
             security=_ADMIN,
             parameters=[_EXPIRES],
         )

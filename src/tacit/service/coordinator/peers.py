@@ -24,8 +24,8 @@ from tacit.algorithms.peers import Peer, Roster
 from tacit.learners.query import tag_of
 from tacit.service.coordinator.intake import Intake, Outcome, Sent
 from tacit.service.coordinator.keys import PeerRenewals
-from tacit.service.coordinator.sql import owner_statuses
-from tacit.service.coordinator.store import Store, leave_out
+from tacit.service.coordinator.sql import leave_out, owner_statuses
+from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     CLOSED,
     FORGOTTEN,

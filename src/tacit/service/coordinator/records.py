@@ -37,8 +37,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.service.coordinator.keys import ADMIT, LOOK, STEER, Administrators
+from tacit.service.coordinator.sql import leave_out
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.store import Store, leave_out
+from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     ALL,
     ENDED,
@@ -59,7 +60,7 @@ from tacit.service.coordinator.tables import (
     spoken,
     tokens,
 )
-from tacit.service.protocol.door import Allowances, network_of
+from tacit.service.protocol.door import Allowances, network_of, plain_host
 
 OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
@@ -104,10 +105,13 @@ class Records:
         if known is not False:
             return known is not None
         with self._store.transaction():
-            if self._store.is_revoked(owner) is False and self._store.revoke(owner):
-                # from where an owner comes is nobody's business
+            known = self._store.is_revoked(owner)  # meanwhile it may go by another key
+            if known is not False:
+                return known is not None
+            done = self._store.revoke(owner)
+            if done:  # from where an owner comes is nobody's business
                 self.note(Act(OWNER, "leave", owner, "", "200"))
-        return True
+        return done
 
     def acts(self, excerpt: Excerpt = ALL) -> list[Act]:
         """Acts, in their order."""
@@ -302,6 +306,7 @@ _NUMBER = re.compile("[0-9]{1,9}")
 LINES, _MOST_LINES = 100, 1000  # of a list in one answer, where nothing else is said, and at most
 _MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
 _GUESSES, _ALL_GUESSES = 10, 200  # of an admin key, that are written down of an address, of all
+_ACTS = 5000  # of one administrator that are
 _HOUR = 3600.0  # seconds in which so many are
 
 
@@ -339,6 +344,7 @@ class AdminRoutes:
         self.administrators = administrators
         self._guesses = Allowances(_GUESSES, _GUESSES / _HOUR)
         self._all_guesses = Allowances(_ALL_GUESSES, _ALL_GUESSES / _HOUR)
+        self._acts = Allowances(_ACTS, _ACTS / _HOUR)
 
     def routes(self) -> list[Route]:
         """By paths under the campaign's root."""
@@ -368,6 +374,8 @@ class AdminRoutes:
             expires = float(until) if until else None
             if self._store.standing().state == ENDED:
                 return error("ended", 409), ""
+            if not self._store.has_room(len(new)):
+                return error("full", 507), ""
             added = [token.decode() for token in new]
             self._store.add_tokens(added, expires=expires, maker=who)
             return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
@@ -443,14 +451,16 @@ class AdminRoutes:
         it was refused.
         """
         who = self.administrators.find(key_sent(request))
-        source = request.client.host if request.client else ""
+        source = plain_host(request.client.host) if request.client else ""
         what = request.url.path.removeprefix(f"{self._root}/v1/admin/")
         if who is None or role not in who.roles:
             name = "unknown" if who is None else who.name
-            if who is not None or self._is_written_down(source):
+            if self._acts.take(name) if who is not None else self._is_written_down(source):
                 refused = Act(name, what, "", source, "refused")
                 await run_in_threadpool(self._records.note, refused)
             raise HTTPException(401 if who is None else 403)
+        if not self._acts.take(who.name):
+            return error("too many", 429)  # what is not written down is not done
         answer = await run_in_threadpool(
             self._do, work, await request.body(), Act(who.name, what, "", source, "")
         )

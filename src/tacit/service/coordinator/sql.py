@@ -25,6 +25,7 @@ from sqlalchemy import (
     Table,
     TextClause,
     create_engine,
+    delete,
     event,
     insert,
     select,
@@ -37,13 +38,16 @@ from sqlalchemy.pool import QueuePool
 
 from tacit._util.stopping import make_private, use_journal
 from tacit.service.coordinator.tables import (
+    OPEN,
     SIGNED,
     Outline,
     StoreError,
     campaign,
     owners,
+    questions,
     reports,
     signed_place,
+    spoken,
     storage,
     tokens,
 )
@@ -345,18 +349,6 @@ _ENROL = {
         "FROM json_each(:rows) WHERE TRUE ON CONFLICT DO NOTHING RETURNING owner"
     ),
 }
-_WRITE = {
-    "postgresql": text(
-        "INSERT INTO reports (campaign, question, owner, data, received) "
-        "SELECT :campaign, :question, CAST(owner AS integer), decode(data, 'hex'), :now "
-        "FROM unnest(string_to_array(:owners, ','), string_to_array(:data, ',')) AS sent "
-        "(owner, data) ON CONFLICT DO NOTHING RETURNING owner"
-    ),
-    "sqlite": text(
-        "INSERT INTO reports (campaign, question, owner, data, received) "
-        "VALUES (:campaign, :question, :owner, :data, :now)"
-    ),
-}
 _INVITE = {
     "postgresql": text(
         "INSERT INTO invitations (campaign, question, owner) "
@@ -413,7 +405,7 @@ def owner_statuses(
     out.
     """
     kind = connection.dialect.name
-    given = {"campaign": campaign, "question": question, "names": _list(kind, names)}
+    given = {"campaign": campaign, "question": question, "names": as_list(kind, names)}
     rows = connection.execute(_STATUSES[kind], given).all()
     kept = storage_of(connection)
     return {
@@ -424,27 +416,6 @@ def owner_statuses(
     }
 
 
-def write_reports(
-    connection: Connection, campaign: int, question: int, reports: dict[int, bytes], now: float
-) -> set[int]:
-    """Write reports by owner; the owners whose report is the first. Another worker may have been
-    faster with some.
-    """
-    kept = storage_of(connection)
-    reports = {place: kept.seal_report(data, question, place) for place, data in reports.items()}
-    about = {"campaign": campaign, "question": question, "now": now}
-    if connection.dialect.name == "sqlite":
-        # one writer: what was not there when this transaction began is not there
-        rows = [{**about, "owner": owner_id, "data": data} for owner_id, data in reports.items()]
-        connection.execute(_WRITE["sqlite"], rows)
-        return set(reports)
-    # the same order in every worker: two that wait for each other would wait for ever
-    ids = sorted(reports)
-    data = ",".join(reports[owner_id].hex() for owner_id in ids)
-    given = {**about, "owners": _list("postgresql", ids), "data": data}
-    return set(connection.execute(_WRITE["postgresql"], given).scalars())
-
-
 def free_tokens(
     connection: Connection, campaign: int, tokens: Sequence[str], now: float
 ) -> set[str]:
@@ -452,14 +423,14 @@ def free_tokens(
     until the end of this transaction.
     """
     kind = connection.dialect.name
-    given = {"campaign": campaign, "names": _list(kind, tokens), "now": now}
+    given = {"campaign": campaign, "names": as_list(kind, tokens), "now": now}
     return set(connection.execute(_FREE[kind], given).scalars())
 
 
 def use_tokens(connection: Connection, campaign: int, tokens: Sequence[str]) -> None:
     """Mark tokens as used."""
     kind = connection.dialect.name
-    connection.execute(_USE[kind], {"campaign": campaign, "names": _list(kind, tokens)})
+    connection.execute(_USE[kind], {"campaign": campaign, "names": as_list(kind, tokens)})
 
 
 def tokens_of(connection: Connection, campaign: int, names: Sequence[str]) -> dict[str, str | None]:
@@ -467,7 +438,7 @@ def tokens_of(connection: Connection, campaign: int, names: Sequence[str]) -> di
     are left out.
     """
     kind = connection.dialect.name
-    given = {"campaign": campaign, "names": _list(kind, names)}
+    given = {"campaign": campaign, "names": as_list(kind, names)}
     rows = connection.execute(_TOKENS[kind], given).all()
     return {owner: None if revoked else token for owner, token, revoked in rows}
 
@@ -485,17 +456,42 @@ def write_owners(
 def spend(connection: Connection, campaign: int, question: int, owner_ids: Sequence[int]) -> int:
     """Mark owners as asked, each for the first and only time; how many could be."""
     kind = connection.dialect.name
-    given = {"campaign": campaign, "question": question, "owners": _list(kind, owner_ids)}
+    given = {"campaign": campaign, "question": question, "owners": as_list(kind, owner_ids)}
     return connection.execute(_SPEND[kind], given).rowcount
 
 
 def invite(connection: Connection, campaign: int, question: int, owner_ids: Sequence[int]) -> None:
     """Put a question to some owners."""
     kind = connection.dialect.name
-    given = {"campaign": campaign, "question": question, "owners": _list(kind, owner_ids)}
+    given = {"campaign": campaign, "question": question, "owners": as_list(kind, owner_ids)}
     connection.execute(_INVITE[kind], given)
 
 
-def _list(kind: str, values: Sequence[int] | Sequence[str]) -> str:
+def leave_out(connection: Connection, number: int, owner: str) -> bool:
+    """Revoke an owner of a campaign; whether there is one. What it said to open questions is taken
+    out; what is closed has been told to others, and stays.
+
+    The lock on open questions keeps this apart from reports being written and from closing.
+    """
+    mine = questions.c.campaign == number
+    is_open = select(questions.c.number).where(mine, questions.c.state == OPEN)
+    numbers = list(connection.execute(is_open.with_for_update()).scalars())
+    this = (owners.c.campaign == number) & (owners.c.owner == owner)
+    gone = update(owners).where(this).values(revoked=True)
+    owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
+    if owner_id is None:
+        return False
+    said = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
+    taken = connection.execute(
+        delete(reports).where(reports.c.campaign == number, said).returning(reports.c.question)
+    )
+    heard = list(taken.scalars())
+    # where reports are signed for others, a question is put to one alone
+    signed = (spoken.c.campaign == number) & spoken.c.question.in_(heard)
+    connection.execute(delete(spoken).where(signed))
+    return True
+
+
+def as_list(kind: str, values: Sequence[int] | Sequence[str]) -> str:
     """Numbers, or words without commas, in one text."""
     return ",".join(map(str, values)) if kind == "postgresql" else json.dumps(list(values))

@@ -53,13 +53,13 @@ from tacit.service.coordinator.tables import (
     owners,
     questions,
     reports,
-    spoken,
     tokens,
 )
 from tacit.service.protocol.succession import MOST
 
 COORDINATOR = "coordinator"  # who is said to begin and end a campaign
 BEGIN, END, REKEY = "begin", "end", "rekey"
+MOST_TOKENS = 4_000_000  # of a campaign that nobody has used
 ROOT = "/campaigns/"  # what addresses of campaigns begin with that share one
 
 
@@ -288,9 +288,18 @@ class Store:
         with self.transaction() as connection:
             if self.standing().state == ENDED:
                 raise StoreError(f"campaign {self.slug!r} has ended: nobody can take part any more")
+            if not self.has_room(len(new)):
+                raise StoreError(f"{MOST_TOKENS:,} tokens are unused: withdraw some before")
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
             connection.execute(added, [{**every, "token": self.hide(token)} for token in new])
+
+    def has_room(self, new: int) -> bool:
+        """Whether so many more tokens may be there that nobody has used."""
+        unused = self.mine(tokens) & tokens.c.used.is_(False)
+        with self.snapshot() as connection:
+            counted = select(func.count()).select_from(tokens).where(unused)
+            return connection.execute(counted).scalar_one() + new <= MOST_TOKENS
 
     def hide(self, token: str) -> str:
         """What is kept of a token."""
@@ -299,7 +308,7 @@ class Store:
     def revoke(self, owner: str) -> bool:
         """Leave an owner out from now on, with its reports to questions that are still open."""
         with self.transaction() as connection:
-            return leave_out(connection, self.id, owner)
+            return sql.leave_out(connection, self.id, owner)
 
     def rekey(self, owner: str, new: str) -> bool:
         """Have an owner go by another key, with all that it was asked and said; whether it goes by
@@ -318,7 +327,7 @@ class Store:
                 times = select(func.count()).select_from(acts).where(before)
                 if not connection.execute(times).scalar_one() < MOST:
                     return False
-                rename(connection, self.id, owner, new)
+                return rename(connection, self.id, owner, new)
             return True
 
     def is_member(self, owner: str) -> bool:
@@ -461,36 +470,16 @@ class Store:
         return found
 
 
-def rename(connection: Connection, number: int, owner: str, new: str) -> None:
-    """Have an owner of a campaign go by another key, in what was done, too; and note that."""
+def rename(connection: Connection, number: int, owner: str, new: str) -> bool:
+    """Have an owner of a campaign go by another key, in what was done, too; and note that. False:
+    another worker was faster, and nobody goes by the old one.
+    """
     mine = update(owners).where(owners.c.campaign == number, owners.c.owner == owner)
-    connection.execute(mine.values(owner=new))
+    mine = mine.where(owners.c.revoked.is_(False))
+    if not connection.execute(mine.values(owner=new)).rowcount:
+        return False
     named = update(acts).where(acts.c.campaign == number, acts.c.about == owner)
     connection.execute(named.values(about=new))
     row = {"campaign": number, "at": time.time(), "who": "owner", "what": REKEY, "about": new}
     connection.execute(insert(acts).values(**row, source="", outcome="200"))
-
-
-def leave_out(connection: Connection, number: int, owner: str) -> bool:
-    """Revoke an owner of a campaign; whether there is one. What it said to open questions is taken
-    out; what is closed has been told to others, and stays.
-
-    The lock on open questions keeps this apart from reports being written and from closing.
-    """
-    mine = questions.c.campaign == number
-    is_open = select(questions.c.number).where(mine, questions.c.state == OPEN)
-    numbers = list(connection.execute(is_open.with_for_update()).scalars())
-    this = (owners.c.campaign == number) & (owners.c.owner == owner)
-    gone = update(owners).where(this).values(revoked=True)
-    owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
-    if owner_id is None:
-        return False
-    said = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
-    taken = connection.execute(
-        delete(reports).where(reports.c.campaign == number, said).returning(reports.c.question)
-    )
-    heard = list(taken.scalars())
-    # where reports are signed for others, a question is put to one alone
-    signed = (spoken.c.campaign == number) & spoken.c.question.in_(heard)
-    connection.execute(delete(spoken).where(signed))
     return True

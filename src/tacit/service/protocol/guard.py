@@ -280,8 +280,10 @@ def _is_page(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 def _is_ambiguous(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether a header of ours comes twice: who asks would depend on who reads it."""
-    ours = [name for name, _ in headers if name.startswith(_OURS)]
+    """Whether a header of ours, or whom it is for, comes twice: who asks whom would depend on who
+    reads it.
+    """
+    ours = [name for name, _ in headers if name.startswith(_OURS) or name == b"host"]
     return len(set(ours)) < len(ours)
 
 

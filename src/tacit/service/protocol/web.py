@@ -106,6 +106,7 @@ _PIECE, _PIECES = 1 << 10, 256  # so many bytes in a piece, but for so many piec
 _MUCH = 1 << 14  # bytes of a body
 _AHEAD = 8  # requests that are sent before those before them were answered: owners send none
 _WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
+_BODY = (b"content-length", b"transfer-encoding")  # headers of a request that has one
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -142,7 +143,11 @@ class BoundedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            return  # it is answered as if nothing else had been asked for
+            # it is answered as if nothing else had been asked for; what follows is not listened to
+            cycle: Any = self.cycle
+            cycle.keep_alive = False
+            self.transport.pause_reading()
+            return
         except httptools.HttpParserError:
             self._refuse()
             return
@@ -165,12 +170,17 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(name, value)
-        super().on_header(name, value)
+        if self._is_in_head:  # what comes after a body was not there when the request was judged
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._is_in_head, self._head_since = False, None
         if len(self.pipeline) >= _AHEAD:
             raise ValueError("too many requests wait for their answers")  # ends the parser
+        if not self.url.startswith((b"/", b"*")) or b"#" in self.url:
+            raise ValueError("an address has one spelling")
+        if self.parser.should_upgrade() and any(name in _BODY for name, _ in self.headers):
+            raise ValueError("the parser would leave the body out")
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:

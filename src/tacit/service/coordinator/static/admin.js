@@ -10,7 +10,7 @@ const TOLD = {
   401: "That is not the admin key.",
   403: "This key may not do that.",
   409: "The campaign has ended; nothing was changed.",
-  429: "Too many refused requests: wait a little.",
+  429: "Too many requests: wait a little.",
 };
 
 const MOMENTS = ["at", "made", "expires"];
