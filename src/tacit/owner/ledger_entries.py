@@ -33,6 +33,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -152,7 +153,7 @@ class Mark:
     head: bytes
     pending: tuple[Entry, ...]
 
-    @property
+    @cached_property
     def final(self) -> tuple[int, bytes]:
         """Count and head with the last transaction."""
         head = self.head
