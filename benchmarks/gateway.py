@@ -6,14 +6,16 @@ The gate of before worked on rows in its own process, held the ledger meanwhile,
 anew for every batch, and let answers leave at the next multiple of the time step: how many of them
 passed told of rows. The gate of now has a moment that question and policy name. Both write the same
 lines to a ledger on disk. A gateway asks for batches; one owner alone asks for itself, again and
-again, each time something new. Contestants take turns, and the best turn of each counts.
+again, each time something new. Owners one by one are asked the same, without a time step, and
+"before" is the gate of now that opens and checks the question anew for each of them. Contestants
+take turns, and the best turn of each counts.
 """
 
 import argparse
 import asyncio
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,8 @@ from tacit.owner.policy import Policy
 from tacit.service.device.member import GateQueue
 
 _STEP = Fraction(1, 10)
+Kind = tuple[type[Gate], type[GateQueue]]
+Measure = Callable[[type[Gate], type[GateQueue]], float]
 
 
 class GateOfBefore(Gate):
@@ -35,6 +39,14 @@ class GateOfBefore(Gate):
     @property
     def _computes_apart(self) -> bool:
         return False
+
+    def _admit(self, question: bytes) -> Invitation:
+        self._lately = {}
+        return super()._admit(question)
+
+
+class GateThatForgets(Gate):
+    """A question that was checked for one owner is opened and checked again for the next."""
 
     def _admit(self, question: bytes) -> Invitation:
         self._lately = {}
@@ -109,6 +121,22 @@ def alone(setting: Setting, gate: type[Gate], _: type[GateQueue]) -> float:
         return times / (perf_counter() - began)
 
 
+def one_by_one(setting: Setting, gate: type[Gate], _: type[GateQueue]) -> float:
+    """Releases a second of owners that are asked the same, one after the other, and answer at
+    once.
+    """
+    campaign, names = Campaign(), [str(i) for i in range(200)]
+    policy = replace(setting.policy, time_step=Fraction(0))
+    with tempfile.TemporaryDirectory() as folder:
+        made = campaign.gate(names, policy, ledger_in(Path(folder)), gate)
+        made.answers(campaign.question(1), names[:2])
+        question = campaign.question(2)
+        began = perf_counter()
+        for name in names:
+            made.answer(question, name)
+        return len(names) / (perf_counter() - began)
+
+
 def compare(owners: int, repetitions: int) -> list[tuple[str, float, float]]:
     """Name, before and now, in releases a second."""
     found = []
@@ -116,16 +144,24 @@ def compare(owners: int, repetitions: int) -> list[tuple[str, float, float]]:
         setting = Setting(rows, owners)
         name = f"{rows} rows count"
         kinds = ((GateOfBefore, QueueOfBefore), (Gate, GateQueue))
-        measures: dict[str, Callable[[type[Gate], type[GateQueue]], float]] = {
+        measures: dict[str, Measure] = {
             f"gateway, {owners:,} owners, {name}": partial(gateway, setting),
             f"gate, batches of 200, {name}": partial(batches, setting),
             f"gate, one owner, {name}": partial(alone, setting),
         }
         for what, measure in measures.items():
-            turns = [[measure(*kind) for kind in kinds] for _ in range(repetitions)]
-            before, now = (max(column) for column in zip(*turns, strict=True))
-            found.append((what, before, now))
+            found.append((what, *_best(measure, kinds, repetitions)))
+        forgetful = ((GateThatForgets, GateQueue), (Gate, GateQueue))
+        best = _best(partial(one_by_one, setting), forgetful, repetitions)
+        found.append((f"gate, owners one by one, {name}", *best))
     return found
+
+
+def _best(measure: Measure, kinds: Sequence[Kind], repetitions: int) -> tuple[float, float]:
+    """Of either kind the best turn."""
+    turns = [[measure(*kind) for kind in kinds] for _ in range(repetitions)]
+    before, now = (max(column) for column in zip(*turns, strict=True))
+    return before, now
 
 
 def main() -> None:

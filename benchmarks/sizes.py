@@ -1,6 +1,6 @@
 """Time, memory and accuracy at sizes, ours beside rivals on the same rows:
 
-    python -m benchmarks.sizes --rivals .venv-rivals/bin/python --owners 100000 1000000
+    python -m benchmarks.sizes --rivals .venv-rivals/bin/python --owners 100000 1000000 10000000
 
 The generator's linear problem, each owner one row of 20 columns, epsilon 1, 200 public rows.
 Ours never sees rows in one place; with two servers it trusts that one of them is honest. Rivals see
@@ -9,6 +9,9 @@ a logistic regression that pfl's simulation trains in ten rounds an owner (its s
 scikit-learn's nobody. Each line is a fresh process, fitted once before on
 2,000 rows, so that what is loaded and compiled once does not count; memory is the peak beyond what
 it held before, rows not counted.
+
+What would take more than `--limit` seconds of processor, by its growth between the two sizes
+before, is not run: its line says so, and how many seconds that is on paper.
 """
 
 import argparse
@@ -16,6 +19,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +58,20 @@ def measure_method(method: str, path: Path, python: str) -> dict[str, float]:
     return found
 
 
+def foretell(known: Mapping[int, float], owners: int) -> float:
+    """Seconds of processor for so many owners, by the line through the last two sizes; of a size
+    that is the second, in proportion; 0 of the first.
+
+    >>> foretell({}, 10), foretell({10: 3.0}, 100), foretell({10: 3.0, 100: 12.0}, 1000)
+    (0.0, 30.0, 102.0)
+    """
+    if not known:
+        return 0.0
+    *before, last = sorted(known)
+    first, base = (before[-1], known[before[-1]]) if before else (0, 0.0)
+    return known[last] + (known[last] - base) / (last - first) * (owners - last)
+
+
 def main() -> None:
     """Print a table, a line for each size and method."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.sizes", description=__doc__)
@@ -62,34 +80,49 @@ def main() -> None:
     parser.add_argument(
         "--without", action="append", default=[], choices=(*OURS, *RIVALS), help="leave one out"
     )
+    parser.add_argument("--limit", type=float, default=1_000.0, help="seconds of processor")
     parser.add_argument("--out", type=Path, default=Path("out/sizes.json"))
     given, rows = parser.parse_args(), list[dict[str, object]]()
     file = BenchmarkFile.begin(given.out, "sizes")
     methods = [(name, sys.executable) for name in OURS]
     methods += [(name, given.rivals) for name in RIVALS] if given.rivals else []
     methods = [each for each in methods if each[0] not in given.without]
+    spent = {name: dict[int, float]() for name, _ in methods}
     print("| owners | method | seconds | of processor | MB | accuracy |")
     print("|---:|---|---:|---:|---:|---:|")
     for owners in given.owners:
         with tempfile.TemporaryDirectory() as folder:
             path = write_rows(owners, Path(folder))
             for name, python in methods:
+                on_paper = foretell(spent[name], owners)
+                if on_paper > given.limit:
+                    told, peak, right = f"{on_paper:,.0f} on paper", "", "not run"
+                    print(f"| {owners:,} | {name} | | {told} | | {right} |", flush=True)
+                    rows.append(_row(owners, name, told, peak, right))
+                    continue
                 found = measure_method(name, path, python)
+                spent[name][owners] = found["cpu"]
                 print(
                     f"| {owners:,} | {name} | {found['seconds']:.1f} | {found['cpu']:.1f} | "
                     f"{found['bytes'] / 1e6:.0f} | {100 * found['accuracy']:.1f} |",
                     flush=True,
                 )
-                rows.append(
-                    {
-                        "owners": owners,
-                        "method": name,
-                        "seconds of processor": round(found["cpu"], 1),
-                        "peak, MB": round(found["bytes"] / 1e6),
-                        "accuracy": round(100 * found["accuracy"], 1),
-                    }
-                )
+                figures = round(found["cpu"], 1), round(found["bytes"] / 1e6)
+                rows.append(_row(owners, name, *figures, round(100 * found["accuracy"], 1)))
+                file.write(rows)  # what is done is kept
     file.write(rows)
+
+
+def _row(
+    owners: int, method: str, seconds: float | str, peak: int | str, accuracy: float | str
+) -> dict[str, object]:
+    return {
+        "owners": owners,
+        "method": method,
+        "seconds of processor": seconds,
+        "peak, MB": peak,
+        "accuracy": accuracy,
+    }
 
 
 if __name__ == "__main__":

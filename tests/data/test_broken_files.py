@@ -19,7 +19,7 @@ from tacit.data import owner_blocks
 from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, open_rows, read_sample
+from tacit.data.table_file import TableFile, open_rows, read_owned, read_sample
 from tacit.data.table_set import find_files
 from tests.engines.test_by_block import rows
 
@@ -151,6 +151,27 @@ def test_a_file_of_somebody_else_is_named(tmp_path, name):
     file.chmod(0)
     with pytest.raises(ValueError, match=r"cannot be read \(Permission denied\)"):
         open_rows(file)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_pipe_is_named_and_not_left_out_in_silence(tmp_path, inside):
+    parquet.write_table(rows(60), tmp_path / "a.parquet")
+    os.mkfifo(tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"b\.parquet is a pipe or a device"):
+        open_rows(tmp_path if inside else tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize("column", ["who", "y"])
+def test_a_column_that_names_nobody_is_named_with_its_file(tmp_path, schema, column):
+    """Of a table that is read as a whole as well as by the block."""
+    file, table = tmp_path / "rows.parquet", rows(60)
+    place = table.column_names.index(column)
+    parquet.write_table(table.set_column(place, column, pa.array([{"k": 1}] * 60)), file)
+    told = rf"rows\.parquet.*: column '{column}' .* struct"
+    with pytest.raises(ValueError, match=told):
+        read_owned(open_rows(file), ColumnRoles("y", owner="who"), schema)
+    with pytest.raises(ValueError, match=told):
+        survey(open_rows(file), RowReading(schema, "y", "who"))
 
 
 def test_linked_folders_are_part_of_a_set_and_end(tmp_path):

@@ -190,6 +190,13 @@ def test_the_transcript_tells_runs_apart():
     assert runs[0].transcript_ == runs[1].transcript_ != runs[2].transcript_
 
 
+@pytest.mark.parametrize("kind", [PrivateClassifier, PrivateBoosting, SiteEnsemble, PeerEnsemble])
+def test_an_estimator_that_was_not_fitted_can_be_looked_at(kind):
+    """As a notebook does when it completes a name: what needs a fit is not there yet."""
+    assert "fit" in dir(kind())
+    assert not {"explainer_", "coef_"} & {*dir(kind())}
+
+
 def test_what_cannot_be_saved_or_read_says_so(tmp_path):
     with pytest.raises(ValueError, match="must be fitted before it can be saved"):
         PrivateClassifier().save(tmp_path / "m.tacit")

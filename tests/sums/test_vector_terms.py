@@ -10,16 +10,14 @@ from hypothesis.extra.numpy import arrays
 from scipy.linalg import hadamard
 
 from tacit import Ball, Box, Simplex, seeded
+from tacit.sums.discrete_gaussian import turn, turn_back, turn_signs
 from tacit.sums.prio3.bounded import bounded_vector
 from tacit.sums.vector_terms import (
     VectorTerms,
-    _signs,
     coordinate_variance,
     mean_of,
     round_shares,
     server_tape,
-    turn,
-    turn_back,
 )
 from tacit.wire import decode, encode
 
@@ -96,7 +94,7 @@ def plain_numbers(share, terms, tape):
     """One share rounded, step by step."""
     row = Ball(dim=terms.dim, radius=terms.radius).clip(share[np.newaxis])[0] / terms.step
     if terms.law == "discrete gaussian":
-        size, signs = 1 << (terms.dim.bit_length() - 1), _signs(terms.dim)
+        size, signs = 1 << (terms.dim.bit_length() - 1), turn_signs(terms.dim)
         row = row * signs[0]
         row[:size] = plain_hadamard(row[:size].copy())
         row = row * signs[1]

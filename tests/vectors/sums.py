@@ -7,8 +7,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.mechanisms.spaces import Ball
+from tacit.sums.discrete_gaussian import turn_back, turn_signs
 from tacit.sums.halves import Batch, SumTerms, seal_reports
-from tacit.sums.vector_terms import VectorTerms, _signs, round_shares, turn_back
+from tacit.sums.vector_terms import VectorTerms, round_shares
 from tacit.wire import encode
 from tests.vectors.checks import WrittenTape, hexed
 
@@ -27,7 +28,7 @@ def make_sums(asked):
         cases.append(_case(VectorTerms.of(Ball(dim, 0.875), 2.0, delta), asked, rng))
     law = VectorTerms.of(Ball(24, 0.875), 2.0, 1e-9)
     even = np.full((1, law.dim), 0.999 * law.radius / law.dim**0.5)
-    turn_back(even, _signs(law.dim))
+    turn_back(even, turn_signs(law.dim))
     cases.append(_case(law, asked, rng, share=even[0], words=0))
     return cases
 

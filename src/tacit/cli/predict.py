@@ -260,10 +260,12 @@ class _Said(NamedTuple):
 
 
 def _say(fitted: Any, table: "UserTable", where: str, label: str | None) -> _Said:
+    from tacit.data.table_file import column_at
+
     schema: Schema = fitted.schema
     rows, classes = schema.encode(table, where), None
     if label is not None:
-        classes = schema.encode_labels(schema.conform_labels(table.column(label)))
+        classes = schema.encode_labels(schema.conform_labels(column_at(where, table, label)))
     return _Said(fitted.probabilities(rows.X), rows.moved_by, classes)
 
 

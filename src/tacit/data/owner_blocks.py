@@ -36,7 +36,7 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable, keep_text, name_owners, user_table
-from tacit.data.table_file import TableFile
+from tacit.data.table_file import TableFile, column_at
 from tacit.data.table_set import SetFile, TableSet
 
 # who does a function of each of several tasks: results in the order of tasks
@@ -142,14 +142,6 @@ class RowReading:
         encoded, labels = self.schema.encode(raw, where), column_at(where, raw, str(self.label))
         self.schema.check_label_type(labels, f"{self.label} of {where}")
         return encoded.X, self.schema.encode_labels(labels), encoded.moved
-
-
-def column_at(where: str, raw: UserTable, name: str) -> AnyArray:
-    """One column of rows that are from somewhere, which an error names."""
-    try:
-        return raw.column(name)
-    except ValueError as problem:
-        raise ValueError(f"{where}: {problem}") from None
 
 
 @dataclass(frozen=True)

@@ -299,12 +299,21 @@ def open_rows(
     return TableSet.open_all(path, form)
 
 
+def column_at(where: str, raw: UserTable, name: str) -> AnyArray:
+    """One column of rows that are from somewhere, which an error names."""
+    try:
+        return raw.column(name)
+    except ValueError as problem:
+        raise ValueError(f"{where}: {problem}") from None
+
+
 def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
     """The data user's own file: what it shows, and its rows."""
     file.require(roles.label)
     check_names(file.names, roles)
     table = file.read()
-    return sample_of(table, table.column(roles.label), roles, str(file.path))
+    labels = column_at(str(file.path), table, roles.label)
+    return sample_of(table, labels, roles, str(file.path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,8 +353,8 @@ def read_first(file: TableFile, roles: ColumnRoles, schema: Schema, most: int) -
     file.require(roles.label, roles.owner)
     named = [] if roles.owner is None else [roles.owner]
     whose = file.read_text([roles.label, *named])
-    classes = schema.encode_labels(whose.column(roles.label))
-    numbers = _number_owners(whose, roles.owner, one_owner=True)[1]
+    classes = schema.encode_labels(column_at(str(file.path), whose, roles.label))
+    numbers = _number_owners(whose, file, roles.owner, one_owner=True)[1]
     wanted = [*(feature.name for feature in schema.features), roles.label, *named]
     kept = first_rows(classes, numbers, most)
     raw = user_table(file.read_arrow(wanted).take(kept), keep_text)
@@ -378,7 +387,7 @@ def divide(
     """
     file.require(roles.label, roles.owner)
     raw = file.read_text()
-    numbers = _number_owners(raw, roles.owner, one_owner=False)[1]
+    numbers = _number_owners(raw, file, roles.owner, one_owner=False)[1]
     count = int(numbers.max()) + 1
     order = draw(count)
     held = np.cumsum(np.bincount(numbers)[order])
@@ -401,7 +410,7 @@ def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTabl
     """Rows to test on, and their class numbers, -1 where a label is not known."""
     file.require(label)
     raw = file.read_text([*(feature.name for feature in schema.features), label])
-    classes = schema.encode_labels(schema.conform_labels(raw.column(label)))
+    classes = schema.encode_labels(schema.conform_labels(column_at(str(file.path), raw, label)))
     if not (classes >= 0).any():
         raise ValueError(f"{file.path} has no row with a known {label!r}")
     return schema.conform(raw, str(file.path)), classes
@@ -410,21 +419,22 @@ def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTabl
 def _rows_of(
     raw: UserTable, file: TableFile, roles: ColumnRoles, schema: Schema, *, one_owner: bool
 ) -> OwnerTable:
+    said = column_at(str(file.path), raw, roles.label)
     if not one_owner:  # who is alone takes part whatever its labels: to refuse would tell of them
-        schema.check_label_type(raw.column(roles.label), f"{roles.label} of {file.path}")
-    labels = schema.conform_labels(raw.column(roles.label))
-    names, numbers = _number_owners(raw, roles.owner, one_owner=one_owner)
+        schema.check_label_type(said, f"{roles.label} of {file.path}")
+    labels = schema.conform_labels(said)
+    names, numbers = _number_owners(raw, file, roles.owner, one_owner=one_owner)
     nobody = f"rows of {file.path} without a {roles.owner} count as one owner together"
     table = schema.conform(raw, str(file.path))
     return OwnerTable(table, labels, numbers, names, (nobody,) if "" in names else ())
 
 
 def _number_owners(
-    table: UserTable, owner: str | None, *, one_owner: bool
+    table: UserTable, file: TableFile, owner: str | None, *, one_owner: bool
 ) -> tuple[tuple[str, ...], IntArray]:
     """Names of owners and their numbers by row; rows that name nobody are one owner together."""
     if owner is None:
         rows = table.shape[0]
         return (), np.zeros(rows, np.int64) if one_owner else np.arange(rows)
-    names, numbers = conform_owners(table.column(owner))
+    names, numbers = conform_owners(column_at(str(file.path), table, owner))
     return tuple(names), numbers

@@ -22,6 +22,7 @@ from tacit.data.table_file import PLAIN, TableFile, TextForm
 Location = str | Path | Sequence[str | Path]
 _ENDINGS = (".parquet", ".pq", ".csv")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")  # of whole files, which are not read
+_NO_FILE = "a pipe or a device, which cannot be read twice"
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
@@ -133,9 +134,13 @@ def find_files(path: Location) -> list[Path]:
     if place.is_file():
         return [place]
     there = sorted(_files_at(place))
-    lost = next((file for file in there if file.is_symlink() and not file.exists()), None)
-    if lost is not None:
-        raise ValueError(f"{lost} leads to a file that is not there: mend the link, or delete it")
+    for file in there:
+        if file.is_symlink() and not file.exists():
+            raise ValueError(
+                f"{file} leads to a file that is not there: mend the link, or delete it"
+            )
+        if not file.is_file() and not file.is_dir():
+            raise ValueError(f"{file} is {_NO_FILE}: leave it out, or write its rows to a file")
     files = [file for file in there if file.is_file()]
     if not files:
         raise ValueError(f"{place} names no CSV or parquet file (.csv, .parquet or .pq)")
@@ -148,6 +153,8 @@ def _files_at(place: Path) -> Iterable[Path]:
         return (file for file in _walk(place) if _is_member(file, place))
     if has_magic(str(place)):
         return map(Path, glob(str(place), recursive=True))
+    if place.exists():
+        raise ValueError(f"{place} is {_NO_FILE}: write its rows to a CSV or parquet file")
     raise ValueError(
         f"{place} is not there: give a CSV or parquet file, a folder of them, or a pattern "
         "as 'rows/*.parquet'"

@@ -178,7 +178,9 @@ class Savable:
         """What `save` writes: the model, and what a reader should know of it."""
         fitted: Any = self
         if not hasattr(fitted, self._fitted_model):
-            raise ValueError(
+            from sklearn.exceptions import NotFittedError  # as scikit-learn's own `dir` expects
+
+            raise NotFittedError(
                 f"{type(self).__name__} must be fitted before it can be saved or explained"
             )
         frequencies = np.asarray(getattr(fitted, "public_frequencies_", ()), dtype=np.float64)

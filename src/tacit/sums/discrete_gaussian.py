@@ -1,5 +1,5 @@
-"""Exact discrete Gaussian noise over the whole numbers, and what sums of the same owners cost
-together. Proof: discrete_gaussian.md.
+"""Exact discrete Gaussian noise over the whole numbers, what sums of the same owners cost together,
+and the turn of vectors that are to meet such noise. Proof: discrete_gaussian.md.
 
 Claim: z has probability proportional to e^(-z^2 / (2 sigma^2)), exactly, for a whole sigma; added
 to a sum of vectors of whole numbers whose length changes by at most Delta it gives
@@ -11,9 +11,14 @@ as many coins as it takes, from a tape of its own.
 Zero-concentrated privacy is accounted in rational numbers: rho adds up. Every alpha gives a valid
 (epsilon, delta), so the best of a grid is valid too; floats are moved to the safe side by far more
 than they can be wrong.
+
+What this noise hides is a length, which no turn changes: so vectors are turned by a public
+orthogonal matrix first, which spreads them evenly over their entries, and turned back when they
+are added up.
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from math import inf, isqrt, nextafter
 
 import numpy as np
@@ -22,7 +27,7 @@ from tacit._util.checks import bad, check_delta, positive, whole
 from tacit._util.kernels import kernel
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.laplace import survives
-from tacit.mechanisms.streams import Stream, rational
+from tacit.mechanisms.streams import Stream, rational, seeded
 from tacit.sums.secure_sum import blocks, draw_rows, endless_laplace
 
 LARGEST_SIGMA = 1 << 25  # so that 2 sigma^2 times a run of coins stays within 64 bits
@@ -165,3 +170,108 @@ def least_scale(bound: int, epsilon: float | Fraction) -> int:
     140
     """
     return -(-2 * bound // rational(epsilon))
+
+
+def turn_signs(dim: int) -> FloatArray:
+    """Two rows of public signs, the same for everybody."""
+    return _drawn_signs(dim).copy()
+
+
+@lru_cache(maxsize=8)
+def _drawn_signs(dim: int) -> FloatArray:
+    words = seeded(0).child("turn", dim).words(np.arange(dim), 0, 1)[:, 0]
+    bits = np.stack([words & np.uint64(1), words >> np.uint64(1) & np.uint64(1)])
+    return 1.0 - 2.0 * bits.astype(np.float64)
+
+
+@kernel
+def turn(rows: FloatArray, signs: FloatArray) -> None:
+    """Each row through two orthogonal turns in place: signs and Hadamard's matrix over its first
+    and then over its last 2^k entries, with 2^k <= dim < 2^(k+1).
+    """
+    size = 1
+    while 2 * size <= rows.shape[1]:
+        size *= 2
+    for i in range(len(rows)):
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[0, j]
+        _hadamard(rows[i, :size])
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[1, j]
+        _hadamard(rows[i, rows.shape[1] - size :])
+
+
+@kernel
+def turn_back(rows: FloatArray, signs: FloatArray) -> None:
+    """The inverse of `turn`."""
+    size = 1
+    while 2 * size <= rows.shape[1]:
+        size *= 2
+    for i in range(len(rows)):
+        _hadamard(rows[i, rows.shape[1] - size :])
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[1, j]
+        _hadamard(rows[i, :size])
+        for j in range(rows.shape[1]):
+            rows[i, j] *= signs[0, j]
+
+
+@kernel
+def _hadamard(row: FloatArray) -> None:
+    """Times Hadamard's matrix over the root of its size: symmetric, orthogonal, its own inverse.
+
+    Sums and differences of halves of 1, 2, 4, ... entries, in this order; several halves in one go
+    where there are, which changes no sum.
+    """
+    half = 1
+    if len(row) >= 8:
+        _add_eights(row)
+        half = 8
+    while 4 * half <= len(row):
+        _add_fours(row, half)
+        half *= 4
+    while half < len(row):
+        _add_pairs(row, half)
+        half *= 2
+    scale = 1.0 / np.sqrt(float(len(row)))
+    for j in range(len(row)):
+        row[j] *= scale
+
+
+@kernel
+def _add_pairs(row: FloatArray, half: int) -> None:
+    """Sums and differences of neighbouring halves."""
+    for start in range(0, len(row), 2 * half):
+        one, two = row[start : start + half], row[start + half : start + 2 * half]
+        for j in range(half):
+            a, b = one[j], two[j]
+            one[j] = a + b
+            two[j] = a - b
+
+
+@kernel
+def _add_fours(row: FloatArray, half: int) -> None:
+    """`_add_pairs` of halves, and then of twice as long ones."""
+    for start in range(0, len(row), 4 * half):
+        middle = start + 2 * half
+        one, two = row[start : start + half], row[start + half : middle]
+        three, four = row[middle : middle + half], row[middle + half : middle + 2 * half]
+        for j in range(half):
+            a, b, c, d = one[j], two[j], three[j], four[j]
+            e, f, g, h = a + b, a - b, c + d, c - d
+            one[j] = e + g
+            two[j] = f + h
+            three[j] = e - g
+            four[j] = f - h
+
+
+@kernel
+def _add_eights(row: FloatArray) -> None:
+    """`_add_pairs` of halves of 1, 2 and 4 entries."""
+    for j in range(0, len(row), 8):
+        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
+        e, f, g, h = row[j + 4], row[j + 5], row[j + 6], row[j + 7]
+        a, b, c, d, e, f, g, h = a + b, a - b, c + d, c - d, e + f, e - f, g + h, g - h
+        a, b, c, d, e, f, g, h = a + c, b + d, a - c, b - d, e + g, f + h, e - g, f - h
+        row[j], row[j + 1], row[j + 2], row[j + 3] = a + e, b + f, c + g, d + h
+        row[j + 4], row[j + 5], row[j + 6], row[j + 7] = a - e, b - f, c - g, d - h

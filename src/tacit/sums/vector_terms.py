@@ -21,7 +21,7 @@ Sites (`RecordTerms`) add up the numbers of their records before anything leaves
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import ceil, isqrt, sqrt
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ from tacit._util.kernels import kernel, pieces, spread
 from tacit._util.types import AnyArray, FloatArray, IntArray, WordArray
 from tacit.mechanisms.base import matrix
 from tacit.mechanisms.spaces import Space, move_inside
-from tacit.mechanisms.streams import Stream, high_half, low_half, round_up, seeded
+from tacit.mechanisms.streams import Stream, high_half, low_half, round_up
 from tacit.sums import HOW
 from tacit.sums.discrete_gaussian import (
     LARGEST_SIGMA,
@@ -42,6 +42,9 @@ from tacit.sums.discrete_gaussian import (
     least_scale,
     least_sigma,
     rho_of,
+    turn,
+    turn_back,
+    turn_signs,
 )
 from tacit.sums.halves import Batch, SumLaw
 from tacit.sums.prio3.bounded import SummedVector
@@ -337,7 +340,7 @@ def mean_of(total: IntArray, n: int, terms: VectorTerms) -> tuple[FloatArray, Fl
     """
     mean = np.asarray(total, dtype=np.float64)[np.newaxis] * (terms.step / n)
     if terms.law == GAUSSIAN:
-        turn_back(mean, _signs(terms.dim))
+        turn_back(mean, turn_signs(terms.dim))
     return mean[0], np.full(terms.dim, sqrt(coordinate_variance(terms, n)))
 
 
@@ -345,111 +348,6 @@ def coordinate_variance(terms: VectorTerms, n: int) -> float:
     """Of a coordinate of the mean of n owners, on average over coordinates, at most."""
     own = terms.step**2 / 4 + terms.radius**2 / terms.dim
     return terms.variance / n**2 + own / n
-
-
-def _signs(dim: int) -> FloatArray:
-    """Two rows of public signs, the same for everybody."""
-    return _drawn_signs(dim).copy()
-
-
-@lru_cache(maxsize=8)
-def _drawn_signs(dim: int) -> FloatArray:
-    words = seeded(0).child("turn", dim).words(np.arange(dim), 0, 1)[:, 0]
-    bits = np.stack([words & np.uint64(1), words >> np.uint64(1) & np.uint64(1)])
-    return 1.0 - 2.0 * bits.astype(np.float64)
-
-
-@kernel
-def turn(rows: FloatArray, signs: FloatArray) -> None:
-    """Each row through two orthogonal turns in place: signs and Hadamard's matrix over its first
-    and then over its last 2^k entries, with 2^k <= dim < 2^(k+1).
-    """
-    size = 1
-    while 2 * size <= rows.shape[1]:
-        size *= 2
-    for i in range(len(rows)):
-        for j in range(rows.shape[1]):
-            rows[i, j] *= signs[0, j]
-        _hadamard(rows[i, :size])
-        for j in range(rows.shape[1]):
-            rows[i, j] *= signs[1, j]
-        _hadamard(rows[i, rows.shape[1] - size :])
-
-
-@kernel
-def turn_back(rows: FloatArray, signs: FloatArray) -> None:
-    """The inverse of `turn`."""
-    size = 1
-    while 2 * size <= rows.shape[1]:
-        size *= 2
-    for i in range(len(rows)):
-        _hadamard(rows[i, rows.shape[1] - size :])
-        for j in range(rows.shape[1]):
-            rows[i, j] *= signs[1, j]
-        _hadamard(rows[i, :size])
-        for j in range(rows.shape[1]):
-            rows[i, j] *= signs[0, j]
-
-
-@kernel
-def _hadamard(row: FloatArray) -> None:
-    """Times Hadamard's matrix over the root of its size: symmetric, orthogonal, its own inverse.
-
-    Sums and differences of halves of 1, 2, 4, ... entries, in this order; several halves in one go
-    where there are, which changes no sum.
-    """
-    half = 1
-    if len(row) >= 8:
-        _add_eights(row)
-        half = 8
-    while 4 * half <= len(row):
-        _add_fours(row, half)
-        half *= 4
-    while half < len(row):
-        _add_pairs(row, half)
-        half *= 2
-    scale = 1.0 / np.sqrt(float(len(row)))
-    for j in range(len(row)):
-        row[j] *= scale
-
-
-@kernel
-def _add_pairs(row: FloatArray, half: int) -> None:
-    """Sums and differences of neighbouring halves."""
-    for start in range(0, len(row), 2 * half):
-        one, two = row[start : start + half], row[start + half : start + 2 * half]
-        for j in range(half):
-            a, b = one[j], two[j]
-            one[j] = a + b
-            two[j] = a - b
-
-
-@kernel
-def _add_fours(row: FloatArray, half: int) -> None:
-    """`_add_pairs` of halves, and then of twice as long ones."""
-    for start in range(0, len(row), 4 * half):
-        middle = start + 2 * half
-        one, two = row[start : start + half], row[start + half : middle]
-        three, four = row[middle : middle + half], row[middle + half : middle + 2 * half]
-        for j in range(half):
-            a, b, c, d = one[j], two[j], three[j], four[j]
-            e, f, g, h = a + b, a - b, c + d, c - d
-            one[j] = e + g
-            two[j] = f + h
-            three[j] = e - g
-            four[j] = f - h
-
-
-@kernel
-def _add_eights(row: FloatArray) -> None:
-    """`_add_pairs` of halves of 1, 2 and 4 entries."""
-    for j in range(0, len(row), 8):
-        a, b, c, d = row[j], row[j + 1], row[j + 2], row[j + 3]
-        e, f, g, h = row[j + 4], row[j + 5], row[j + 6], row[j + 7]
-        a, b, c, d, e, f, g, h = a + b, a - b, c + d, c - d, e + f, e - f, g + h, g - h
-        a, b, c, d, e, f, g, h = a + c, b + d, a - c, b - d, e + g, f + h, e - g, f - h
-        row[j], row[j + 1], row[j + 2], row[j + 3] = a + e, b + f, c + g, d + h
-        row[j + 4], row[j + 5], row[j + 6], row[j + 7] = a - e, b - f, c - g, d - h
 
 
 class _Rounding(NamedTuple):
@@ -464,7 +362,7 @@ class _Rounding(NamedTuple):
 
     @classmethod
     def of(cls, terms: VectorTerms) -> "_Rounding":
-        signs = _signs(terms.dim) if terms.law == GAUSSIAN else np.empty((0, 0))
+        signs = turn_signs(terms.dim) if terms.law == GAUSSIAN else np.empty((0, 0))
         return cls(
             terms.radius,
             terms.step,
