@@ -272,10 +272,11 @@ class Invitation:
 def write_bound(value: float) -> str:
     """An upper bound in three digits, as people write numbers, and never below itself.
 
-    >>> write_bound(7.741), write_bound(1.18), write_bound(1837.2), write_bound(0.07564)
-    ('7.75', '1.18', '1,840', '0.0757')
+    >>> write_bound(7.741), write_bound(11.991), write_bound(1837.2), write_bound(0.07564)
+    ('7.75', '12', '1,840', '0.0757')
     """
-    return f"{Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(float(value))):,f}"
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{digits.normalize():,f}"
 
 
 def digest_of(value: object) -> bytes:
