@@ -129,6 +129,11 @@ class Query(ABC):
         """The name of what randomises it, as policies know it."""
 
     @property
+    def how_in_words(self) -> str:
+        """The same for people."""
+        return self.how
+
+    @property
     @abstractmethod
     def dim(self) -> int:
         """How many numbers a row of the owners has."""

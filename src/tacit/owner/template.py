@@ -276,11 +276,11 @@ class Template:
         ]
         for form in self.forms:
             query = form.example
-            sizes = ", ".join(f"at most {bound.most} {bound.name}" for bound in form.bounds)
+            sizes = ", ".join(f"at most {bound.most:,} {bound.name}" for bound in form.bounds)
             times = "once" if form.times == 1 else f"{form.times} times"
             said.append(
-                f"may ask at most {times}: {query.what} through {query.how}, unit {query.unit}, "
-                f"epsilon at most {form.most:g} each; a question has {sizes}"
+                f"may ask at most {times}: {query.what} through {query.how_in_words}, unit "
+                f"{query.unit}, epsilon at most {form.most:g} each; a question has {sizes}"
             )
             outside = sorted(tag for tag in (*tags_of(query), query.how) if ":" in tag)
             if outside:

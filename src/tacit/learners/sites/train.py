@@ -86,6 +86,10 @@ class TrainSite(Query):
         return self.privacy
 
     @property
+    def how_in_words(self) -> str:
+        return self.privacy if self.unsound else f"{self.privacy} perturbation"
+
+    @property
     def dim(self) -> int:
         return len(self.projection.centre)
 
