@@ -176,15 +176,15 @@ def _rows_section(found: "Explanation", said: tuple[str, ...]) -> "Section":
 
     order = (-found.importances).argsort(kind="stable")[:6]
     others = len(found.names) > len(order)
-    heading = ("row", *(found.names[place] for place in order), *(("others",) if others else ()))
+    heading = ("row", *(("says",) if said else ()), *(found.names[place] for place in order))
     lines = []
     for number, row in enumerate(found.contributions[:_FIRST, :, 0]):
         left = [row.sum() - row[order].sum()] if others else []
         cells = [_signed(each) for each in (*row[order], *left, found.start[0] + row.sum())]
-        lines.append((str(number + 1), *cells, *said[number : number + 1]))
+        lines.append((str(number + 1), *said[number : number + 1], *cells))
     table = Table(
         f"Contributions to {found.outputs[0]} ({found.unit})",
-        (*heading, "score", *(("says",) if said else ())),
+        (*heading, *(("others",) if others else ()), "score"),
         tuple(lines),
     )
     start = (
