@@ -236,7 +236,7 @@ def in_digits(value: float | None, digits: int = 3) -> str:
     if value is None:
         return "\N{EN DASH}"
     is_long = isinstance(value, int) or abs(value) >= 10**digits - 0.5
-    return f"{value:,.0f}" if is_long else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if is_long else f"{value:,.{digits}g}"
 
 
 def percent(mean: float, std: float | None = None) -> str:
