@@ -128,7 +128,10 @@ def test_another_certificate_than_the_pinned_one_is_not_trusted(folder):
         # of two that are pinned either will do: the next one can be there before it is used
         both = "--certificate", str(other.certificate), "--certificate", str(mine.certificate)
         kit = invited("next", url, *both)
-        assert run(app, ["join", str(kit), "--data", "people.csv", "--dry-run"]).exit_code == 0
+        shown = run(app, ["join", str(kit), "--data", "people.csv", "--dry-run"])
+        assert shown.exit_code == 0
+        said = " ".join(shown.output.split())
+        assert f"your policy is {kit.with_suffix('.policy.toml')}: read what may leave" in said
 
 
 def test_another_campaign_behind_the_address_is_refused(folder, tmp_path_factory):

@@ -174,6 +174,11 @@ def test_explain_writes_a_page_of_a_saved_model(folder, model):
     page = (folder / "explained.html").read_text()
     assert "Each column alone" in page
     assert "Your rows, one by one" in page
+    out = folder / "said.csv"
+    assert run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)]).output
+    shown = re.findall(r"<td[^>]*>(yes|no) \d+ %</td>", page)
+    with out.open() as file:
+        assert shown == [line["prediction"] for line in csv.DictReader(file)][:20]
     assert "<script" not in page
     alone = run(app, ["explain", str(model), "--out", str(folder / "alone.html")])
     assert alone.exit_code == 0
@@ -215,3 +220,24 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(model, folder, tmp_path, mon
         result = run(app, given)
     assert f"{tmp_path} cannot be written to (File too large)" in str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+def test_explain_and_cards_read_files_as_predict_does(folder, model, tmp_path):
+    """With a decimal comma, in another encoding, of several files."""
+    text = (folder / "new.csv").read_text()
+    head, *lines = text.replace(".", ";").replace(",", "|").replace(";", ",").splitlines()
+    for part in range(2):
+        rows = [line.replace("west", "w\u00e9st") for line in lines[part::2]]
+        content = "\n".join([head, *rows]) + "\n"
+        (tmp_path / f"part{part}.csv").write_bytes(content.encode("latin-1"))
+    form = ["--decimal", ",", "--encoding", "latin-1", "--json"]
+    words = ["explain", str(model), "--data", str(tmp_path / "part*.csv"), *form]
+    found = run(app, [*words, "--out", str(tmp_path / "explained.html")])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["measured"] == f"over {len(lines)} rows"
+    utf8 = run(app, ["explain", str(model), "--data", str(tmp_path / "part0.csv")])
+    assert "--encoding latin-1" in str(utf8.exception)
+    card = ["export", str(model), "--test", str(tmp_path), "--label", "rich", *form]
+    told = run(app, [*card, "--out", str(tmp_path / "card.md")])
+    assert told.exit_code == 0, told.output
+    assert f"On {len(lines)} rows that nobody learned from" in (tmp_path / "card.md").read_text()

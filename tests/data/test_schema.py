@@ -94,6 +94,10 @@ def test_a_matrix_by_position():
         (lambda: Category("a", ("x",)), r"^values of 'a' must be at least two, all different"),
         (lambda: Schema(features=(), classes=(0, 1)), r"^features must be at least one column"),
         (
+            lambda: Schema(features=(Number("a", 0, 1), Number("a", 0, 2)), classes=(0, 1)),
+            r"^names of features must be all different, got \['a', 'a'\]",
+        ),
+        (
             lambda: Schema(features=(Number("a", 0, 1),), classes=(0, 0)),
             r"^classes must be at least two",
         ),

@@ -74,6 +74,13 @@ def test_weights_of_sites():
     assert shown.sites == ("0", "1", "2")
 
 
+def test_what_cannot_be_drawn_is_told(boosted):
+    with pytest.raises(TypeError, match="shows an ensemble of sites, got a PrivateBoosting"):
+        SitesDisplay.from_estimator(boosted)
+    with pytest.raises(ValueError, match="plans must be at least one"):
+        EpsilonCurveDisplay.from_plan([])
+
+
 def test_nothing_used_is_said_and_small_rises_look_small():
     nothing = SitesDisplay(("a", "b"), np.zeros(2)).plot()
     assert [each.get_text() for each in nothing.ax_.texts] == [

@@ -3,6 +3,7 @@ warnings that show the line of whoever called.
 """
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from tacit.estimators.inputs import accept_labels, accept_pair, owner_numbers
 
 AGES = np.linspace(18, 90, 60)
 LABELS = np.where(AGES > 50, "high", "low")
+ROWS = AGES[:, np.newaxis], LABELS
 
 
 def notes(**columns):
@@ -85,7 +87,18 @@ def fit(X=None, y=LABELS, public=None, **more):
     ("given", "said"),
     [
         ({"y": "income"}, r"y must have one label for each row: of a frame give X\['income'\]"),
-        ({"y": {"income": LABELS}}, "y must have one label for each row, got a dict"),
+        (
+            {"y": {"income": LABELS}},
+            "y must have one label for each row, in their order, got a dict",
+        ),
+        ({"y": set(LABELS)}, "in their order, got a set: give a list, an array or a column"),
+        ({"y": iter(LABELS)}, "in their order, got a .*iterator: give a list"),
+        ({"X": b"age"}, "got bytes instead"),
+        ({"X": [[1.0], [1.0, 2.0]], "public": ROWS}, "X, a list, is no table: all rows must have"),
+        ({"X": ROWS[0], "public": (ROWS[0][:, [0, 0]], LABELS)}, "public: X has 2 features"),
+        ({"X": ROWS[0], "public": (ROWS[0][:0], LABELS[:0])}, r"public: Found array with 0 sample"),
+        ({"public": (pd.DataFrame({"age": AGES}), LABELS[1:])}, "public: Found input variables"),
+        ({"monitor": 3}, "monitor must be a function of a number of rounds, got 3"),
         ({"owners": "who"}, r"owners must name one owner per row: of a frame give X\['who'\]"),
         ({"public": (AGES[:, np.newaxis], LABELS)}, "X has columns with names"),
         ({"X": {"age": 3.0}}, "column 'age' must be a list or array, got float: one row is a list"),
@@ -103,6 +116,38 @@ def test_labels_of_a_type_that_can_say_no_class_are_refused(labels):
     """Types may be told, values may not: nobody is asked in vain."""
     with pytest.raises(ValueError, match=r"the classes of the sample are .*: no row can have one"):
         fit(y=labels)
+
+
+@pytest.mark.parametrize("kind", [Decimal, lambda label: 10**30 + label])
+def test_labels_of_types_that_are_not_read_are_refused_with_what_to_do(kind):
+    """As databases have them; in texts they are classes like any other."""
+    labels = [kind(int(label == "high")) for label in LABELS]
+    with pytest.raises(
+        ValueError, match=r"of a type that is not read \((Decimal|int)\): give them"
+    ):
+        fit(y=labels, public=(pd.DataFrame({"age": AGES}), labels))
+    texts = [str(label) for label in labels]
+    assert len(fit(y=texts, public=(pd.DataFrame({"age": AGES}), texts)).classes_) == 2
+
+
+def test_no_rows_at_all_are_told():
+    with pytest.raises(ValueError, match="got nothing instead: X must be rows of numbers"):
+        PrivateClassifier(1.0).fit(None, LABELS, public=ROWS)
+
+
+def test_a_budget_that_is_none_is_refused_before_anybody_is_asked():
+    with pytest.raises(
+        TypeError, match=r"budget must be a Budget, as Budget\(epsilon=2.0\), got 2"
+    ):
+        PrivateClassifier(1.0, budget=2.0).fit(*ROWS, public=ROWS)
+
+
+def test_scores_need_as_many_labels_as_rows_and_one_that_is_known():
+    model = PrivateClassifier(1.0, random_state=1).fit(*ROWS, public=ROWS)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.score(ROWS[0], LABELS[1:])
+    with pytest.raises(ValueError, match="y has no label"):
+        model.score(ROWS[0], [None] * len(LABELS))
 
 
 def test_nested_labels_are_refused_in_one_line():

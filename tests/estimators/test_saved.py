@@ -110,9 +110,17 @@ def test_the_name_of_the_label_is_kept(tmp_path):
         model.label_ = name
         model.save(tmp_path / "m.tacit")
         assert tacit.load(tmp_path / "m.tacit").label_ == name
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere$"):
         model.save(tmp_path / "nowhere" / "m.tacit")
+    with pytest.raises(IsADirectoryError, match=f"^{tmp_path} is a folder: name a file in it"):
+        model.save(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["m.tacit"]
+
+
+def test_a_file_that_is_no_model_is_named(tmp_path):
+    (tmp_path / "rows.csv").write_text("age,ill\n41,yes\n")
+    with pytest.raises(WireError, match=r"rows\.csv is not a tacit model, or a damaged one"):
+        tacit.load(tmp_path / "rows.csv")
 
 
 OF_FEW: dict[str, Any] = {

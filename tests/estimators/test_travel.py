@@ -17,6 +17,8 @@ from tacit.estimators import (
     SiteEnsembleRegressor,
 )
 from tacit.estimators.export import CardFacts, card_of, json_form, write_onnx
+from tacit.estimators.inputs import label_numbers
+from tacit.estimators.measures import measure
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.features import FeatureMap, Joined, Products, Rows, Waves
 from tacit.learners.models.scores import (
@@ -217,11 +219,13 @@ def test_what_is_no_sum_over_columns_has_no_json_form():
 
 def test_a_card_says_what_a_reader_should_know():
     model = MODELS["own model"]()
-    facts = CardFacts("Screening, never a diagnosis.", (("accuracy", "0.900 ± 0.010"),))
+    found = measure(model.predict_proba(X), label_numbers(Y, model.schema_))
+    facts = CardFacts("Screening, never a diagnosis.", found, found)
     card = card_of(model.content(), facts)
+    words = ("Screening, never a diagnosis", str(found["AUC"]), "Nobody was asked", "adversary")
     for text in (markdown_of(card), page_of(card)):
-        for words in ("Screening, never a diagnosis", "0.900", "Nobody was asked", "adversary"):
-            assert words in text
+        for each in (*words, "public rows alone", f"On {len(Y)} rows that nobody learned from"):
+            assert each in text
 
 
 def test_a_pickle_of_peers_holds_no_rows():

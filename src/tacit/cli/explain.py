@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from tacit._util.checks import check_file, check_writable, one_of
-from tacit.cli._options import optional_key
+from tacit._util.checks import check_file, check_table, check_writable, one_of
+from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, table_of, visible
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
+    from tacit._util.types import FloatArray
+    from tacit.data.table_file import TableFile
     from tacit.estimators.explanation import ColumnCurve, Explainer, Explanation
     from tacit.estimators.guarantee import Guarantee
+    from tacit.estimators.measures import Measures
     from tacit.estimators.persistence import SavedModel
     from tacit.render.document import Chart, Document, Section, Table
 
@@ -36,6 +39,8 @@ def explain(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("explained.html"),
     campaign_key: CampaignKey = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     *,
     screen: Screen,
 ) -> None:
@@ -50,37 +55,48 @@ def explain(
     """
     check_file(model, "a model that tacit fit wrote")
     if data is not None:
-        check_file(data)
+        check_table(data, written=(decimal, encoding))
     check_writable("--out", out, model, data)
+    from tacit.data.table_file import open_rows
     from tacit.estimators.explanation import Explainer
+    from tacit.render.document import in_digits
     from tacit.render.pages import write_page
 
     saved, _ = _read_published(model, campaign_key)
     explainer = Explainer(saved)
-    found = None if data is None else _explain_rows(explainer, data)
+    rows = None if data is None else _encode_rows(explainer, open_rows(data, decimal, encoding))
+    found = None if rows is None else explainer.explain(rows)
     ranked = _rank(explainer, found)
     command = shlex.join([str(model), *([] if data is None else ["--data", str(data)])])
-    write_page(_page(explainer, ranked, found, command), out)
+    said = () if rows is None else _say(explainer, rows[:_FIRST])
+    write_page(_page(explainer, ranked, found, said, command), out)
     how = "over the public range" if found is None else f"over {len(found.contributions):,} rows"
     screen.tell(page=out, importances=dict(ranked), measured=how, unit=explainer.unit)
     table = table_of()
     table.add_column("column")
     table.add_column("importance", justify="right")
     for name, value in ranked[:_MOST]:
-        table.add_row(escape(visible(name)), f"{value:.3g}")
+        table.add_row(escape(visible(name)), in_digits(value))
     screen.say(f"What moves the model most ({explainer.unit}, mean size {how}):")
     screen.console.print(table)
     screen.say(f"page: {out}")
 
 
-def _explain_rows(explainer: "Explainer", data: Path) -> "Explanation":
-    from tacit.data.table_file import TableFile
-
-    file = TableFile.open(data)
+def _encode_rows(explainer: "Explainer", file: "TableFile") -> "FloatArray":
     names = [feature.name for feature in explainer.schema.features]
     file.require(*names)
-    table = file.read_text(names)
-    return explainer.explain(explainer.schema.encode(table, str(data)).X)
+    return explainer.schema.encode(file.read_text(names), str(file.path)).X
+
+
+def _say(explainer: "Explainer", rows: "FloatArray") -> tuple[str, ...]:
+    """The class that the model predicts for each row, and how likely it is; empty: numbers are
+    predicted, which are the scores.
+    """
+    if not explainer.schema.labels:
+        return ()
+    classes = explainer.schema.classes
+    likely = explainer.saved.probabilities(rows)
+    return tuple(f"{classes[row.argmax()]} {100 * row.max():.0f} %" for row in likely)
 
 
 def _rank(explainer: "Explainer", found: "Explanation | None") -> list[tuple[str, float]]:
@@ -96,9 +112,10 @@ def _page(
     explainer: "Explainer",
     ranked: list[tuple[str, float]],
     found: "Explanation | None",
+    said: tuple[str, ...],
     command: str,
 ) -> "Document":
-    from tacit.render.document import Document, Figures, Section, Table
+    from tacit.render.document import Document, Figures, Section, Table, in_digits
 
     saved = explainer.saved
     lead = (
@@ -107,14 +124,14 @@ def _page(
         + (", and from your rows." if found else ".")
     )
     if len(explainer.outputs) == 1 and explainer.outputs[0] in map(str, explainer.schema.classes):
-        lead += f" What is above 0 speaks for {explainer.outputs[0]!r}, below 0 against it."
+        lead += f" Figures with + speak for {explainer.outputs[0]!r}, those with - against it."
     order = [name for name, _ in ranked]
     curves = sorted(explainer.curves, key=lambda curve: order.index(curve.name))[:_MOST]
-    top = Figures(tuple((name, f"{value:.3g}", explainer.unit) for name, value in ranked[:4]))
+    top = Figures(tuple((name, in_digits(value), explainer.unit) for name, value in ranked[:4]))
     whole = Table(
         "All columns, by the mean size of what they add",
         ("column", explainer.unit),
-        tuple((name, f"{value:.3g}") for name, value in ranked),
+        tuple((name, in_digits(value)) for name, value in ranked),
         bars=tuple(value for _, value in ranked),
     )
     sizes = [size for curve in curves for each in curve.changes for size in each[:_DRAWN]]
@@ -128,7 +145,7 @@ def _page(
     )
     sections = [Section("What counts most", parts=(top, whole)), alone]
     if found is not None:
-        sections.append(_rows_section(found))
+        sections.append(_rows_section(found, said))
     sections.append(_promise_section(saved.guarantee))
     return Document(
         "Why the model says what it says", lead, tuple(sections), f"tacit explain {command}"
@@ -154,20 +171,27 @@ def _draw_curve(
     return Chart(curve.name, curve.name, explainer.unit, lines, y_ends=ends)
 
 
-def _rows_section(found: "Explanation") -> "Section":
+def _rows_section(found: "Explanation", said: tuple[str, ...]) -> "Section":
+    """What columns add to the first rows, and what the model says of them."""
     from tacit.render.document import Section, Table
 
     order = (-found.importances).argsort(kind="stable")[:6]
-    heading = ("row", *(found.names[place] for place in order), "others", "score")
+    others = len(found.names) > len(order)
+    heading = ("row", *(("says",) if said else ()), *(found.names[place] for place in order))
     lines = []
     for number, row in enumerate(found.contributions[:_FIRST, :, 0]):
-        others = row.sum() - row[order].sum()
-        score = found.start[0] + row.sum()
-        cells = (_signed(each) for each in (*row[order], others, score))
-        lines.append((str(number + 1), *cells))
-    table = Table(f"Contributions to {found.outputs[0]} ({found.unit})", heading, tuple(lines))
+        left = [row.sum() - row[order].sum()] if others else []
+        cells = [_signed(each) for each in (*row[order], *left, found.start[0] + row.sum())]
+        lines.append((str(number + 1), *said[number : number + 1], *cells))
+    table = Table(
+        f"Contributions to {found.outputs[0]} ({found.unit})",
+        (*heading, *(("others",) if others else ()), "score"),
+        tuple(lines),
+    )
     start = (
-        f"A row of which nothing is known has {_signed(found.start[0])}; what columns add is exact."
+        f"A row of which nothing is known has {_signed(found.start[0])}; what columns add to it is "
+        "exact, and makes the score"
+        + (", by which the model says how likely a class is." if said else ".")
     )
     return Section("Your rows, one by one", start, (table,))
 
@@ -193,10 +217,9 @@ def _promise_section(promise: "Guarantee") -> "Section":
 
 def _read_published(model: Path, key: str | None) -> "tuple[SavedModel, str | None]":
     """The model in a file, and who signed it; a peer's own one is for itself alone."""
-    from tacit.cli.predict import read_saved
-    from tacit.estimators.persistence import SavedModel
+    from tacit.estimators.persistence import SavedModel, read_model
 
-    saved, signer = read_saved(model, optional_key(key))
+    saved, signer = read_model(model, optional_key(key))
     if not isinstance(saved, SavedModel):
         raise ValueError(f"{model} is a peer's own model: give the one that is served")
     return saved, signer
@@ -216,6 +239,8 @@ def export(
         str | None, typer.Option(help="Their column with the right answer; default: the model's.")
     ] = None,
     campaign_key: CampaignKey = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
     *,
     screen: Screen,
 ) -> None:
@@ -229,7 +254,7 @@ def export(
     ending = one_of("the ending of --out", out.suffix, _ENDINGS)
     check_file(model, "a model that tacit fit wrote")
     if test is not None:
-        check_file(test)
+        check_table(test, label, written=(decimal, encoding))
     check_writable("--out", out, model, test)
     saved, signer = _read_published(model, campaign_key)
     if ending == ".onnx":
@@ -241,24 +266,31 @@ def export(
 
         out.write_text(json_form(saved), encoding="utf-8")
     else:
+        from tacit.data.table_file import open_rows
         from tacit.estimators.export import CardFacts, card_of
         from tacit.render.pages import write_markdown, write_page
 
-        measured = () if test is None else _measure(saved, test, label)
-        card = card_of(saved, CardFacts(use, measured))
+        rows = None if test is None else open_rows(test, decimal, encoding)
+        measured = (None, None) if rows is None else _measure(saved, rows, label)
+        card = card_of(saved, CardFacts(use, *measured))
         (write_page if ending == ".html" else write_markdown)(card, out)
     screen.tell(out=out, kind=saved.kind, signed_by=signer)
     screen.say(f"{saved.kind}: {out}")
 
 
-def _measure(saved: "SavedModel", test: Path, label: str | None) -> tuple[tuple[str, str], ...]:
-    """Accuracy on rows of a file, with its error, and how many they are."""
-    from tacit.data.table_file import TableFile, read_labelled
+def _measure(
+    saved: "SavedModel", test: "TableFile", label: str | None
+) -> "tuple[Measures, Measures | None]":
+    """The model on rows of a file, and where its stages are known the data user's rows alone."""
+    from tacit.data.table_file import read_labelled
     from tacit.estimators.measures import measure
+    from tacit.learners.models.scores import ScoreModel
 
     named = label or saved.label
     if not named:
         raise ValueError("--label is missing: the model does not know the name of its column")
-    table, classes = read_labelled(TableFile.open(test), named, saved.schema)
-    found = measure(saved.probabilities(saved.schema.encode(table).X), classes)
-    return (("rows", f"{found.rows:,}"), *((each.name, str(each)) for each in found.figures))
+    table, classes = read_labelled(test, named, saved.schema)
+    rows, last = saved.schema.encode(table).X, saved.model
+    stages = saved.stages.models(last) if isinstance(last, ScoreModel) else ()
+    alone = measure(stages[0].probabilities(rows), classes) if len(stages) > 1 else None
+    return measure(saved.probabilities(rows), classes), alone

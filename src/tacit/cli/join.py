@@ -199,10 +199,11 @@ def join(
     if part is not None:
         warn_of_rehearsal()
     folder = home_folder(home, rehearsal=part is not None)
+    allowed = way.find_policy(policy, dry_run)
     joining = Joining(
         data,
         label,
-        Policy.read(way.find_policy(policy, dry_run)),
+        Policy.read(allowed),
         folder,
         owners,
         rehearsal=part,
@@ -239,7 +240,7 @@ def join(
             "from there"
         )
     well = (
-        _tell_preview(told, screen)
+        _tell_preview(told, allowed, screen)
         if isinstance(told, Preview)
         else _tell_outcome(told, link.became, folder, screen)
     )
@@ -247,12 +248,15 @@ def join(
         raise typer.Exit(FAILED)
 
 
-def _tell_preview(preview: "Preview", screen: Screen) -> bool:
-    """What would leave; whether the policy allows it."""
-    screen.tell(dry_run=True, **preview.figures)
+def _tell_preview(preview: "Preview", policy: Path, screen: Screen) -> bool:
+    """What would leave, and by which policy; whether that allows it."""
+    well = bool(preview.figures["allowed"])
+    screen.tell(dry_run=True, policy=policy, **preview.figures)
     for line in preview.lines:
         screen.say(line)
-    return bool(preview.figures["allowed"])
+    then = "the same command without --dry-run takes part" if well else "it is yours to change"
+    screen.say(f"your policy is {policy}: read what may leave by it; {then}")
+    return well
 
 
 def _tell_outcome(answered: int, became: Counter[str], folder: Path, screen: Screen) -> bool:

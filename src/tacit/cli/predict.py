@@ -190,8 +190,9 @@ def predict(
     with on_interrupt():
         from tacit._util.kernels import interpreted
         from tacit.data.table_file import open_rows
+        from tacit.estimators.persistence import read_model
 
-    fitted, signer = read_saved(model, optional_key(campaign_key))
+    fitted, signer = read_model(model, optional_key(campaign_key))
     if getattr(getattr(fitted, "model", None), "bounds", None) is not None:
         raise ValueError(
             f"{model} predicts numbers, and tacit predict classes: use "
@@ -233,20 +234,6 @@ def predict(
     _tell(tally, data, draft if stopped else out, time.monotonic() - began, screen)
     if stopped:
         screen.stop(f"the first {tally.rows:,} predictions are in {draft}")
-
-
-def read_saved(model: Path, key: bytes | None) -> tuple[Any, str | None]:
-    """The model in a file, and who signed it."""
-    from tacit.estimators.persistence import read_model
-    from tacit.wire import WireError
-
-    try:
-        found, signer = read_model(model, key)
-    except WireError:
-        raise ValueError(
-            f"{model} is not a tacit model, or a damaged one: give a file that tacit fit wrote"
-        ) from None
-    return found, signer
 
 
 class _Said(NamedTuple):

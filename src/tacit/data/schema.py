@@ -160,6 +160,9 @@ class Schema:
     def __post_init__(self) -> None:
         if not self.features:
             raise bad("features", "at least one column", self.features)
+        names = [feature.name for feature in self.features]
+        if len(set(names)) < len(names):
+            raise bad("names of features", "all different", names)
         if not len(set(self.classes)) == len(self.classes) >= 2:
             raise bad("classes", "at least two, all different", self.classes)
 

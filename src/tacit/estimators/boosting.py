@@ -23,6 +23,7 @@ from tacit.estimators.guarantee import boosting_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
+    check_monitor,
     check_trust,
     names_files,
     no_such_argument,
@@ -210,6 +211,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
+        check_monitor(monitor)
         learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
         judged = one_of("error", self.error, ("public", "owners"))
         mechanism = self.mechanism

@@ -269,6 +269,8 @@ class Budgeted:
         counts.
         """
         budget = self.budget or budget_around()
+        if not isinstance(budget, Budget | BudgetElsewhere | None):
+            raise TypeError(f"budget must be a Budget, as Budget(epsilon=2.0), got {budget!r}")
         warn_of_surroundings(charged=budget is not None)
         return None if budget is None else budget.charge_fit(self, epsilon, delta, unit)
 

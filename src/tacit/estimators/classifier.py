@@ -27,6 +27,7 @@ from tacit.estimators.guarantee import classifier_guarantee, under_two_servers
 from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
+    check_monitor,
     check_trust,
     names_files,
     no_such_argument,
@@ -218,6 +219,7 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
+        check_monitor(monitor)
         chosen, stream = self._choices(), stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d
 
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.schema import Schema
@@ -134,7 +134,11 @@ class EpsilonCurveDisplay(_Display):
         """What several plans of the same rows expect, before anybody is asked."""
         known = sorted((plan.epsilon, plan.accuracy) for plan in plans if plan.accuracy is not None)
         if not known:
-            raise ValueError("plans must have an accuracy: there are too few public rows to tell")
+            raise ValueError(
+                "plans must have an accuracy: there are too few public rows to tell"
+                if plans
+                else "plans must be at least one, as [plan(X, y, owners=100, epsilon=1.0)]"
+            )
         epsilon, accuracy = (np.array(part, dtype=np.float64) for part in zip(*known, strict=True))
         alone = plans[0].public_accuracy
         return cls(epsilon, accuracy, alone, "accuracy, expected (cross-validated)").plot(ax)
@@ -218,6 +222,11 @@ class SitesDisplay(_Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Of a fitted ensemble of sites, or one that was read from a file."""
+        if not all("site" in row for row in estimator.report_):
+            raise TypeError(
+                f"SitesDisplay shows an ensemble of sites, got a {type(estimator).__name__}: "
+                "StagesDisplay shows rounds"
+            )
         names = tuple(str(row["site"]) for row in estimator.report_)
         weights = np.array([np.mean(np.abs(row["weights"])) for row in estimator.report_])
         return cls(names, weights).plot(ax)
@@ -331,6 +340,9 @@ class ClassifierFace(EstimatorFace, ClassifierMixin):  # type: ignore[misc]  # s
         labels = np.asarray(column_or_1d(y))
         known = is_known(labels)
         said: AnyArray = np.asarray(self.predict(X))
+        check_consistent_length(said, labels, sample_weight)
+        if not known.any():
+            raise ValueError("y has no label: there is nothing to compare predictions with")
         right = self.schema_.encode_labels(labels) == self.schema_.encode_labels(said)
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
         return float(np.average(right[known], weights=weights))

@@ -76,9 +76,10 @@ class Explanation:
     def _repr_html_(self) -> str:
         """The columns by importance, for notebooks."""
         from tacit.estimators.displays import table_html
+        from tacit.render.document import in_digits
 
         order = np.argsort(-self.importances, kind="stable")
-        lines = [(self.names[place], f"{self.importances[place]:.4g}") for place in order]
+        lines = [(self.names[place], in_digits(self.importances[place])) for place in order]
         return table_html(("column", f"mean size of contributions ({self.unit})"), lines)
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from tacit._util.types import FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.explanation import Explainer
+from tacit.estimators.measures import Measures
 from tacit.estimators.onnx_graph import Graph
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble
@@ -31,7 +32,7 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive, ServedScores
 from tacit.learners.sites.projection import INSIDE, LinearModel
-from tacit.render.document import Document, Figures, Paragraph, Part, Section, Table
+from tacit.render.document import Document, Figures, Paragraph, Part, Section, Table, in_digits
 
 _OPSET = 19  # the first in which texts can be compared
 
@@ -280,19 +281,19 @@ def _values(schema: Schema, place: int) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a file does not know of its model: what it is meant for, and what was measured on whose
-    rows, names and figures.
+    """What a file does not know of its model: what it is meant for, and what was measured, of the
+    model and of the data user's rows alone on the same rows.
     """
 
     use: str = ""
-    measured: tuple[tuple[str, str], ...] = ()
+    measured: Measures | None = None
+    alone: Measures | None = None
 
 
 def card_of(saved: SavedModel, facts: CardFacts) -> Document:
     """A model card: what it predicts from what, what owners were promised, what was measured."""
     promise, explainer = saved.guarantee, Explainer(saved)
     ranked = sorted(explainer.curves, key=lambda curve: -curve.importance)
-    figures = Figures(tuple((name, value, "") for name, value in facts.measured[:4]))
     meant = Paragraph(
         facts.use or "Nobody has said yet what this model is meant for: tacit export --use says it."
     )
@@ -300,16 +301,20 @@ def card_of(saved: SavedModel, facts: CardFacts) -> Document:
         "Columns, with the public bounds or values that they are read by",
         ("column", "read as", "importance over its range"),
         tuple(
-            (curve.name, _bounds(saved.schema, curve.name), f"{curve.importance:.3g}")
+            (curve.name, _bounds(saved.schema, curve.name), in_digits(curve.importance))
             for curve in ranked
         ),
     )
+    terms = tuple(term for term in promise.terms if term[0] != "influence")  # below, by itself
     promised: tuple[Part, ...] = (
-        Paragraph(promise.headline, "warning" if promise.void else "promise", promise.terms),
+        Paragraph(promise.headline, "warning" if promise.void else "promise", terms),
         Paragraph("Not protected:", "limits", items=promise.not_protected),
     )
-    influence = promise.influence or "No bound is known of what one report can do to this model."
-    classes = ", ".join(str(name) for name in saved.schema.classes)
+    influence = promise.influence or "no bound is known of what one report can do to this model"
+    if saved.schema.labels:
+        classes = ", ".join(str(name) for name in saved.schema.classes)
+    else:
+        classes = _range(*saved.schema.classes)
     about = (
         ("estimator", saved.kind),
         ("label", saved.label or "not named"),
@@ -319,24 +324,38 @@ def card_of(saved: SavedModel, facts: CardFacts) -> Document:
         ("transcript", saved.transcript.hex()),
     )
     sections = [
-        Section(
-            "What it is",
-            parts=(*((figures,) if facts.measured else ()), meant, Paragraph("", terms=about)),
-        ),
+        Section("What it is", parts=(meant, Paragraph("", terms=about))),
         Section("What owners were promised", parts=promised),
-        Section("What one report can do", influence),
+        Section("What one report can do", f"{influence[0].upper()}{influence[1:]}."),
         Section("What it reads", parts=(columns,)),
     ]
-    if facts.measured:
-        rows = tuple(facts.measured)
-        table = Table("On rows that nobody learned from", ("measure", "value"), rows)
-        sections.insert(1, Section("How good it is", parts=(table,)))
+    if facts.measured is not None:
+        sections.insert(0, _measured_section(facts.measured, facts.alone))
     title = f"Model card: {saved.label or saved.kind}"
-    return Document(title, f"A {saved.kind} that predicts {classes}.", tuple(sections))
+    many = "1 column" if len(ranked) == 1 else f"{len(ranked)} columns"
+    lead = f"Predicts {saved.label or 'the label'} ({classes}) from {many}."
+    return Document(title, lead, tuple(sections))
+
+
+def _measured_section(found: Measures, alone: Measures | None) -> Section:
+    """How good a model is, beside the data user's rows alone where they are known."""
+    own = {each.name: str(each) for each in (alone.figures if alone else ())}
+    rows = tuple(
+        (each.name, str(each), *((own.get(each.name, ""),) if own else ()))
+        for each in found.figures
+    )
+    heading = ("measure", "this model", *(("public rows alone",) if own else ()))
+    table = Table(f"On {found.rows:,} rows that nobody learned from", heading, rows)
+    best = Figures(tuple((each.name, str(each), "") for each in found.figures[:4]))
+    return Section("How good it is", "95 % intervals.", (best, table))
 
 
 def _bounds(schema: Schema, name: str) -> str:
     feature = next(each for each in schema.features if str(each.name) == name)
     if isinstance(feature, Number):
-        return f"a number from {feature.low:g} to {feature.high:g}"
+        return _range(feature.low, feature.high)
     return ", ".join(str(value) for value in feature.values)
+
+
+def _range(low: float, high: float) -> str:
+    return f"a number from {in_digits(low, 6)} to {in_digits(high, 6)}"

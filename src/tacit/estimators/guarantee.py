@@ -307,7 +307,7 @@ def site_guarantee(
     void = query.unsound and f"privacy={query.privacy!r} may only be simulated: {query.unsound}"
     return Guarantee(
         epsilon=None if void else (float(np.min(epsilon)), float(np.max(epsilon))),
-        mechanism=f"{query.privacy} perturbation" if not query.unsound else query.privacy,
+        mechanism=query.how_in_words,
         stream=stream.label,
         not_protected=(
             source.sentence("bounds, projections and weights"),

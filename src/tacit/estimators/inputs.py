@@ -7,6 +7,8 @@ where there is none, some owners are set aside as such a sample, and the guarant
 message quotes a value.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,9 +191,12 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
                 f"X has columns with names ({', '.join(map(str, named[:3]))}, ...), public is an "
                 "array without: give both as data frames, or both as arrays"
             )
-        X = accept_table(estimator, public[0], reset=False)
-        return X, accept_labels(estimator, X, public[1], finite=False)
-    table = _of_some_size(read_frame(public[0]))
+        with _of_public_rows():
+            X = accept_table(estimator, public[0], reset=False)
+            return X, accept_labels(estimator, X, public[1], finite=False)
+    with _of_public_rows():
+        table = _of_some_size(read_frame(public[0]))
+        labels = accept_labels(estimator, table, public[1], finite=False)
     theirs = getattr(estimator, "feature_names_in_", None)
     if estimator.schema is None and theirs is not None:
         there = set(theirs)
@@ -208,7 +213,17 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
             if name not in known
         ]
         warn_notes(first_notes(more, "columns of X are left out"))
-    return table, accept_labels(estimator, table, public[1], finite=False)
+    return table, labels
+
+
+@contextmanager
+def _of_public_rows() -> Iterator[None]:
+    """Errors say that it is not owners' rows that are wrong."""
+    try:
+        yield
+    except (TypeError, ValueError) as problem:
+        kind = TypeError if isinstance(problem, TypeError) else ValueError
+        raise kind(f"public: {problem}") from None
 
 
 def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -229,10 +244,25 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     dtype = "numeric" if estimator.schema is None else None
     # of a list with one text NumPy would make texts of all values
     kind = object if dtype is None and isinstance(X, list | tuple) else None
-    rows = X if hasattr(X, "tocsr") else np.asarray(X, dtype=kind)
+    rows = X if hasattr(X, "tocsr") else _array_of(X, kind)
     if not hasattr(X, "tocsr"):
         check_array_kind(rows, of_numbers=dtype is not None)
     return validate_data(estimator, rows, reset=reset, ensure_all_finite=False, dtype=dtype)
+
+
+def _array_of(X: Any, kind: Any) -> AnyArray:
+    """Rows as an array, unless they are none."""
+    if X is None or isinstance(X, bytes):
+        raise ValueError(
+            f"Expected 2D array, got {'nothing' if X is None else 'bytes'} instead: X must be rows "
+            "of numbers, a data frame, a dict of columns or the path of a file"
+        )
+    try:
+        return np.asarray(X, dtype=kind)
+    except ValueError:
+        raise ValueError(
+            f"X, a {type(X).__name__}, is no table: all rows must have the same number of values"
+        ) from None
 
 
 def _of_some_size(table: UserTable) -> UserTable:
@@ -286,8 +316,11 @@ def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
         )
     if isinstance(y, str):
         raise TypeError(f"y must have one label for each row: of a frame give X[{y!r}]")
-    if isinstance(y, dict):
-        raise TypeError("y must have one label for each row, got a dict")
+    if isinstance(y, dict | set | frozenset | Iterator):
+        raise TypeError(
+            f"y must have one label for each row, in their order, got a {type(y).__name__}: give "
+            "a list, an array or a column"
+        )
     # of a list NumPy would make texts if one is a text, or numbers of truth values if one is one
     given = np.array(y, dtype=object) if isinstance(y, list | tuple) else _without_masks(y)
     labels: AnyArray = column_or_1d(given, warn=True)
@@ -305,6 +338,12 @@ def _without_masks(y: Any) -> Any:
     if kind is None or not hasattr(y, "isna"):
         return y
     return y.to_numpy(object, na_value=None) if y.isna().any() else y.to_numpy(kind)
+
+
+def check_monitor(monitor: Any) -> None:
+    """Refuse what cannot be called, before anybody is asked."""
+    if not (monitor is None or callable(monitor)):
+        raise TypeError(f"monitor must be a function of a number of rounds, got {monitor!r}")
 
 
 def owner_numbers(owners: Any, rows: int) -> IntArray:

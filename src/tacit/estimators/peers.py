@@ -24,6 +24,7 @@ from tacit.estimators.inputs import (
     accept_rows,
     accept_sample,
     accept_table,
+    check_monitor,
     label_numbers,
     no_such_argument,
     owner_names,
@@ -206,6 +207,7 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
+        check_monitor(monitor)
         self._check()
         public = public_pair(public, X_public, y_public)
         stream = stream_of(self.random_state)

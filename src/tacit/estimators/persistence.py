@@ -167,6 +167,10 @@ class Savable:
         """
         content = self.content()
         target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
+        if target.is_dir():
+            raise IsADirectoryError(f"{target} is a folder: name a file in it")
         draft = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             draft.write_bytes(encode(content))
@@ -294,9 +298,19 @@ def read_model(
     except MissingError as problem:
         raise ValueError(f"{path}: {problem}") from None
     except WireError:
-        from tacit.estimators.peer_methods import decode_own
+        return _decode_own(data, path), signed_by
 
-        return decode_own(data), signed_by
+
+def _decode_own(data: bytes, path: str | Path) -> "PeerModel":
+    from tacit.estimators.peer_methods import decode_own
+
+    try:
+        return decode_own(data)
+    except WireError:
+        raise WireError(
+            f"{path} is not a tacit model, or a damaged one: give a file that tacit fit, save or "
+            "a campaign wrote"
+        ) from None
 
 
 def _decode_saved(data: bytes) -> SavedModel:

@@ -100,6 +100,12 @@ def make_sample(estimator: Any, X: Any, y: AnyArray) -> Sample:
         if not all(np.isscalar(label) for label in there):
             raise ValueError("labels must be numbers, texts or truth values, one for each row")
         known = np.array(there)  # of the type that its values have
+        if known.dtype.kind == "O":
+            kinds = ", ".join(sorted({type(label).__name__ for label in there}))
+            raise ValueError(
+                f"labels of your own rows are of a type that is not read ({kinds}): give them as "
+                "texts, [str(label) for label in y], and owners' alike"
+            )
         check_classification_targets(known)
         if len(np.unique(known)) < 2:
             raise ValueError(

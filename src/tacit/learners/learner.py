@@ -17,7 +17,7 @@ from tacit._util.checks import bad, whole
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.data.cohort import Cohort, Public
 from tacit.learners.models.ensemble import LARGEST, Ensemble, Model
-from tacit.learners.query import CALL, Answer, Cost, Query
+from tacit.learners.query import CALL, Answer, Cost, Query, write_bound
 from tacit.mechanisms.base import Mechanism, Reports, Totals
 from tacit.mechanisms.registry import (
     MECHANISMS,
@@ -220,18 +220,19 @@ class ShareQuery(LearnerQuery):
             return (
                 f"what a site adds to a sum is proven to be that of at most {self.terms.records} "
                 "records: one site, true or not, moves the mean over n records by at most "
-                f"{self.terms.influence:.3g} / n"
+                f"{write_bound(self.terms.influence)} / n"
             )
         if isinstance(self.terms, VectorTerms):
             return (
                 "what an owner adds to a sum is proven to be short: one report, true or not, "
-                f"moves the mean of n shares by at most {self.terms.influence:.3g} / n"
+                f"moves the mean of n shares by at most {write_bound(self.terms.influence)} / n"
             )
         furthest = self.mechanism(np.array(self.epsilons)).influence(1)
         honest = 2 * self.learner.space(self.facts).radius_2
         return (
-            f"one report, true or not, moves the mean of n shares by at most {furthest:.3g} / n; "
-            f"a share itself, by at most {honest:.3g} / n"
+            f"one report, true or not, moves the mean of n shares by at most "
+            f"{write_bound(furthest)} / n; "
+            f"a share itself, by at most {write_bound(honest)} / n"
         )
 
     def mechanism(self, epsilon: float | FloatArray) -> Mechanism:

@@ -25,6 +25,7 @@ numbers, little-endian: 16 bytes with PrivUnit, whatever the dimension.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from functools import cached_property
 from hashlib import blake2b
@@ -126,6 +127,11 @@ class Query(ABC):
     @abstractmethod
     def how(self) -> str:
         """The name of what randomises it, as policies know it."""
+
+    @property
+    def how_in_words(self) -> str:
+        """The same for people."""
+        return self.how
 
     @property
     @abstractmethod
@@ -266,6 +272,16 @@ class Invitation:
     def digest(self) -> bytes:
         """The identity of this invitation: a hash of its canonical bytes."""
         return digest_of(self)
+
+
+def write_bound(value: float) -> str:
+    """An upper bound in three digits, as people write numbers, and never below itself.
+
+    >>> write_bound(7.741), write_bound(11.991), write_bound(1837.2), write_bound(0.07564)
+    ('7.75', '12', '1,840', '0.0757')
+    """
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(float(value)))
+    return f"{digits.normalize():,f}"
 
 
 def digest_of(value: object) -> bytes:

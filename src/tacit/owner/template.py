@@ -22,6 +22,7 @@ from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
 from tacit.owner.ledger_entries import COUNTS, CampaignId, budget_used
 from tacit.owner.policy import Policy
+from tacit.render.document import in_digits
 from tacit.wire import encode, message
 from tacit.wire.codec import fields_of, tag_of
 
@@ -100,8 +101,10 @@ class FreePart:
     @property
     def words(self) -> str:
         """For whoever is asked to agree."""
-        size = "number" if self.numbers == 1 else f"{self.numbers} numbers"
-        return f"{self.meaning} ({size} up to {self.largest:.6g})"
+        if not self.numbers:
+            return f"{self.meaning} (some of those published)"
+        size = "a number" if self.numbers == 1 else f"{self.numbers:,} numbers"
+        return f"{self.meaning} ({size} up to {in_digits(self.largest, 6)})"
 
 
 @message("template.question")
@@ -273,11 +276,11 @@ class Template:
         ]
         for form in self.forms:
             query = form.example
-            sizes = ", ".join(f"at most {bound.most} {bound.name}" for bound in form.bounds)
+            sizes = ", ".join(f"at most {bound.most:,} {bound.name}" for bound in form.bounds)
             times = "once" if form.times == 1 else f"{form.times} times"
             said.append(
-                f"may ask at most {times}: {query.what} through {query.how}, unit {query.unit}, "
-                f"epsilon at most {form.most:g} each; a question has {sizes}"
+                f"may ask at most {times}: {query.what} through {query.how_in_words}, unit "
+                f"{query.unit}, epsilon at most {form.most:g} each; a question has {sizes}"
             )
             outside = sorted(tag for tag in (*tags_of(query), query.how) if ":" in tag)
             if outside:

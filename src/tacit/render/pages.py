@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table
+from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table, in_digits
 from tacit.render.drawing import Drawing, as_table, draw, short
 
 
@@ -32,19 +32,8 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"number": number, "moment": moment}
+    made.filters |= {"number": in_digits, "moment": moment}
     return made
-
-
-def number(value: float | None) -> str:
-    """A figure in three digits; a dash where there is none.
-
-    >>> number(0.123456), number(12), number(1234567)
-    ('0.123', '12', '1,234,567')
-    """
-    if value is None:
-        return "\N{EN DASH}"
-    return f"{value:,}" if isinstance(value, int) or value >= 1000 else f"{value:.3g}"
 
 
 def moment(seconds: float) -> str:

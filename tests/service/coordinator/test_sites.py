@@ -350,7 +350,7 @@ def test_before_joining_a_site_sees_what_would_leave(tmp_path):
         return allowed, (await preview(joining(tmp_path), link, None)).lines
 
     allowed, refused = (" ".join(lines) for lines in driven(service, work))
-    assert "a linear model trained on your records (5 numbers), through objective" in allowed
+    assert "trained on your records (5 numbers), through objective perturbation" in allowed
     assert (
         "everything about one record (one record of a site replaced, added or removed)" in allowed
     )

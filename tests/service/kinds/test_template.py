@@ -18,7 +18,7 @@ from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import PURPOSE, Answer, Invitation, digest_of
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
-from tacit.owner.template import Template
+from tacit.owner.template import FreePart, Template
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.wire import WireError
 from tacit.wire.envelopes import open_signed, sign
@@ -123,6 +123,9 @@ def test_the_template_is_shown_in_plain_words():
     words = "may ask at most once: stump through privunit, unit owner, epsilon at most 1 each"
     assert lines[2].startswith(words)
     assert "the ensemble published so far (18 numbers up to 700)" in lines[3]
+    large = FreePart("attempt", "the attempt", numbers=1, largest=2.0**40)
+    assert large.words == f"{large.meaning} (a number up to 1,099,511,627,776)"
+    assert replace(large, numbers=0).words == f"{large.meaning} (some of those published)"
 
 
 def asked_by(terms, public, answer):

@@ -20,7 +20,7 @@ import numpy as np
 from tacit._util.checks import bad, check_rising, positive
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import LEVELS, Cohort
-from tacit.learners.query import CALL, Cost, Estimates, Query, table
+from tacit.learners.query import CALL, Cost, Estimates, Query, table, write_bound
 from tacit.learners.sites.descent import Tiles, descend
 from tacit.learners.sites.losses import Loss, minimise
 from tacit.learners.sites.perturbation import (
@@ -84,6 +84,10 @@ class TrainSite(Query):
     @property
     def how(self) -> str:
         return self.privacy
+
+    @property
+    def how_in_words(self) -> str:
+        return self.privacy if self.unsound else f"{self.privacy} perturbation"
 
     @property
     def dim(self) -> int:
@@ -184,8 +188,8 @@ class TrainSite(Query):
     def influence(self) -> str:
         longest = max(self.longest(epsilon) for epsilon in (self.menu[0], self.menu[-1]))
         return (
-            f"one report, true or not, is read as models of length {longest:.3g} at most, and "
-            f"moves the mean of n of them by at most {2 * longest:.3g} / n"
+            f"one report, true or not, is read as models of length {write_bound(longest)} at most, "
+            f"and moves the mean of n of them by at most {write_bound(2 * longest)} / n"
         )
 
     def longest(self, epsilon: float) -> float:

@@ -2,7 +2,6 @@
 the curve of its error against the data user's sample alone. All that is shown is in the status.
 """
 
-import re
 from collections.abc import Sequence
 from math import exp
 from typing import Any, NamedTuple
@@ -201,7 +200,7 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         unit=status["unit"],
         adjacency=status["adjacency"],
         notion=words.notion,
-        influence=write_out(status["influence"]),
+        influence=status["influence"],
     )
     summed = status["mechanism"] == HOW
     if summed and not void:
@@ -214,18 +213,6 @@ def promise(status: dict[str, Any]) -> dict[str, Any]:
         "high": high,
         "odds": exp(min(high, 700.0)),
     }
-
-
-_POWER = re.compile(r"\d(?:\.\d+)?e\+0\d")  # of ten
-
-
-def write_out(sentence: str) -> str:
-    """A sentence whose large numbers are written as people do.
-
-    >>> write_out("at most 1.84e+03 / n")
-    'at most 1,840 / n'
-    """
-    return _POWER.sub(lambda found: f"{float(found[0]):,.0f}", sentence)
 
 
 class Measure(NamedTuple):

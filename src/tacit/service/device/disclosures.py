@@ -61,7 +61,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         f"campaign: {terms.name}, to predict {joining.label or terms.label}",
         f"asks for: {terms.words.asks_for or f'the {query.what} share of your rows'} "
         f"({query.width} numbers), "
-        f"through {query.how}",
+        f"through {query.how_in_words}",
         f"hides: everything about one {query.unit} ({query.adjacency}), from {from_whom}",
         f"offered epsilons: {', '.join(f'{e:g}' for e in query.epsilons)} each time; your "
         "policy allows "

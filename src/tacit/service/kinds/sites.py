@@ -37,6 +37,7 @@ from tacit.learners.query import Query
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.policy import Policy
+from tacit.render.document import in_digits
 from tacit.service.kinds.campaign_file import HelpedSpec, register
 from tacit.service.kinds.classifier import ClassifierTerms
 from tacit.service.kinds.kind import (
@@ -171,7 +172,10 @@ class SiteTerms(CampaignTerms):
         if self._bounds is None:
             return Notes()
         low, high = self._bounds
-        said = f"{self.label} is read as a number from {low:g} to {high:g}: beyond is the bound"
+        said = (
+            f"{self.label} is read as a number from {in_digits(low, 6)} to {in_digits(high, 6)}: "
+            "beyond is the bound"
+        )
         return Notes(
             (f"{said}, and records without a number are left out",), {"range": [low, high]}
         )
