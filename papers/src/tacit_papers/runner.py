@@ -130,10 +130,10 @@ def run_cells(
     """
     known = (*cells, *others)
     done = clear_file(path, {cell.digest for cell in known}, {cell.paper for cell in known})
-    waiting = [cell for cell in cells if cell.digest not in done]
+    waiting = in_order([cell for cell in cells if cell.digest not in done])
     heads = [cell.head for cell in waiting]  # before anything runs: files may change meanwhile
-    total = sum(cell.cost for cell in cells)
-    spent = sum(cell.cost for cell in cells if cell.digest in done)
+    total = _cost_of(cells)
+    spent = _cost_of(cell for cell in cells if cell.digest in done)
     missing: list[str] = []
     failed: list[Exception] = []
     progress(spent, total, f"{len(cells) - len(waiting)} of {len(cells)} cells were done before")
@@ -157,6 +157,21 @@ def run_cells(
     if failed:
         raise failed[0]
     return missing
+
+
+def in_order(cells: Iterable[Cell]) -> list[Cell]:
+    """Cells of one data set after another, so that a worker loads each once; of data sets, and of
+    the cells of each, the longest first, so that all workers end at about the same time.
+    """
+    by_set: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_set.setdefault(cell.dataset, []).append(cell)
+    sets = sorted(by_set.values(), key=_cost_of, reverse=True)
+    return [each for own in sets for each in sorted(own, key=lambda cell: -cell.cost)]
+
+
+def _cost_of(cells: Iterable[Cell]) -> float:
+    return sum(cell.cost for cell in cells)
 
 
 def _settle_state(head: CellRow) -> CellRow:
@@ -235,6 +250,7 @@ def _outcomes(
 def _settle() -> None:
     """A worker computes on one core, leaves Ctrl-C to its parent, and does not outlive it."""
     threadpool_limits(1)
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # of libraries loaded later
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_follow, daemon=True).start()
 

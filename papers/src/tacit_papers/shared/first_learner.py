@@ -118,7 +118,11 @@ class FromShares(Simulated):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstCell(Cell):
-    """The first base learner on one data set, for every mechanism and epsilon; ours beside it."""
+    """The first base learner on one data set, for every mechanism and epsilon; ours beside it.
+
+    `also` names a figure over owners that has a point here, at one of the epsilons: what is
+    measured for both is measured once, and its rows are told again for the figure.
+    """
 
     learner: str
     owners: int
@@ -126,6 +130,7 @@ class FirstCell(Cell):
     epsilons: tuple[float, ...]
     mechanisms: tuple[str, ...] = MECHANISMS
     sound_mechanism: str = "auto"
+    also: tuple[str, float] | None = None
 
     @abstractmethod
     def learners(self) -> tuple[Learner, Learner]:
@@ -179,7 +184,21 @@ class FirstCell(Cell):
         ]
         for epsilon, each in ours.items():
             rows += [self._row(split, "ours", "auto", epsilon, each)] if each else []
-        return [*rows, self._row(split, "sample alone", "none", None, [accuracy_alone(split)])]
+        rows.append(self._row(split, "sample alone", "none", None, [accuracy_alone(split)]))
+        return [*rows, *self._again(rows)]
+
+    def _again(self, rows: Sequence[Any]) -> list[FirstRow]:
+        """The rows that a figure over owners has, too; the papers leave Laplace out there."""
+        if self.also is None:
+            return []
+        figure, epsilon = self.also
+        return [
+            replace(row, where=figure)
+            for row in rows
+            if isinstance(row, FirstRow)
+            and row.mechanism != "laplace"
+            and row.epsilon in (None, epsilon)
+        ]
 
     def source(self, split: Split) -> str:
         """The rows that stand for the paper's."""
