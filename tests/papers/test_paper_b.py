@@ -1,6 +1,5 @@
 """Paper B again, quickly: rows, hitting rates, votes by sums, and what its learners do."""
 
-from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -133,23 +132,6 @@ def test_the_sound_variant_spends_no_more_than_epsilon():
         else:
             assert sums.unsound
     assert cell.spare == 1  # so there cannot be more sums than rounds
-
-
-def test_a_point_that_a_figure_shares_with_a_table_is_what_its_own_cell_would_have():
-    """The last point of Fig. 5 is of the owners of Table 2: measured once, told twice."""
-    table, point = (
-        next(cell for cell in cells_b(quick=True) if cell.where == where)
-        for where in ("Table 2, Fig. 2", "Fig. 4")
-    )
-    shared = replace(table, epsilons=(1.0, 5.0), also=("Fig. 4", 5.0))
-    again = [row for row in shared.rows() if row.where == "Fig. 4"]
-    assert again == list(point.rows())
-    (full,) = [cell for cell in cells_b(quick=False) if isinstance(cell, ErrorCell) and cell.also]
-    fig_5 = [cell for cell in cells_b(quick=False) if cell.where == "Fig. 5"]
-    assert full.also == ("Fig. 5", *fig_5[0].epsilons)
-    assert {(cell.runs, cell.rows_per_owner, cell.learner) for cell in (full, *fig_5)} == {
-        (3, 100, "logistic")
-    }
 
 
 def test_the_papers_settings():

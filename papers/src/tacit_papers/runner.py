@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 from threadpoolctl import threadpool_limits
 
 import tacit
+from tacit_papers.costs import seconds_of
 from tacit_papers.datasets import DataMissing
 from tacit_papers.rows_file import CellRow, clear_file, line_of
 from tacit_papers.sources import digest_of_sources
@@ -43,8 +44,8 @@ Progress = Callable[[float, float, str], None]  # cost done, cost in all, what w
 class Cell(ABC):
     """One independent piece of an experiment.
 
-    `cost` is about how many seconds it takes, for the time that is left; it is no part of the
-    digest.
+    `cost` is a guess of how many seconds it takes, for where nobody has measured them (`costs`); it
+    is no part of the digest.
     """
 
     paper: ClassVar[str]
@@ -93,6 +94,11 @@ class Cell(ABC):
         )
 
     @property
+    def seconds(self) -> float:
+        """Of processor, about: for the order of cells and the time that is left."""
+        return seconds_of(self.settings, self.cost)
+
+    @property
     def papers_set(self) -> str:
         """The paper's data set, of which `dataset` may be a variety."""
         return self.dataset.partition(" ")[0].rstrip(",")
@@ -132,8 +138,8 @@ def run_cells(
     done = clear_file(path, {cell.digest for cell in known}, {cell.paper for cell in known})
     waiting = in_order([cell for cell in cells if cell.digest not in done])
     heads = [cell.head for cell in waiting]  # before anything runs: files may change meanwhile
-    total = _cost_of(cells)
-    spent = _cost_of(cell for cell in cells if cell.digest in done)
+    total = _seconds_of(cells)
+    spent = _seconds_of(cell for cell in cells if cell.digest in done)
     missing: list[str] = []
     failed: list[Exception] = []
     progress(spent, total, f"{len(cells) - len(waiting)} of {len(cells)} cells were done before")
@@ -152,7 +158,7 @@ def run_cells(
                 file.write("".join([line_of(_settle_state(head)), *lines]))
                 file.flush()
                 os.fsync(file.fileno())
-            spent += cell.cost
+            spent += cell.seconds
             progress(spent, total, cell.title)
     if failed:
         raise failed[0]
@@ -166,12 +172,12 @@ def in_order(cells: Iterable[Cell]) -> list[Cell]:
     by_set: dict[str, list[Cell]] = {}
     for cell in cells:
         by_set.setdefault(cell.dataset, []).append(cell)
-    sets = sorted(by_set.values(), key=_cost_of, reverse=True)
-    return [each for own in sets for each in sorted(own, key=lambda cell: -cell.cost)]
+    sets = sorted(by_set.values(), key=_seconds_of, reverse=True)
+    return [each for own in sets for each in sorted(own, key=lambda cell: -cell.seconds)]
 
 
-def _cost_of(cells: Iterable[Cell]) -> float:
-    return sum(cell.cost for cell in cells)
+def _seconds_of(cells: Iterable[Cell]) -> float:
+    return sum(cell.seconds for cell in cells)
 
 
 def _settle_state(head: CellRow) -> CellRow:

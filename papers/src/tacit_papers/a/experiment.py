@@ -26,22 +26,6 @@ _CURVE_FIGURES = {"centroid": "Figs. 4 and 5", "stump": "Figs. 7 and 8", "logist
 _CURVE_EPSILONS = {"synthetic": (5.0, 7.0), "mnist": (5.0, 7.0), "fashion": (7.0, 9.0)}
 _OWNERS = (100, 200, 400, 600, 800, 1_000)  # Fig. 3; the paper says from 100 to 1,000
 _IMAGES = {"mnist": ((4, 9), 50), "fashion": ((0, 6), 100)}  # classes, and how many words
-# seconds of processor of a cell, by learner and data set, for who waits and for their order
-_FIRST_COSTS = {
-    "centroid": {"synthetic": 40.0, "fashion": 15.0},
-    "stump": {"synthetic": 50.0, "fashion": 15.0},
-    "logistic": {"mnist": 15.0, "fashion": 25.0, "brazil": 200.0},
-}
-_CURVE_COSTS = {
-    "centroid": {"synthetic": 60.0, "fashion": 30.0},
-    "stump": {"synthetic": 60.0, "fashion": 30.0},
-    "logistic": {"mnist": 70.0, "fashion": 150.0},
-}
-_READING_COSTS = {
-    "centroid": {"synthetic": 8.0},
-    "stump": {"synthetic": 16.0},
-    "logistic": {"mnist": 25.0, "fashion": 70.0},
-}
 # A look in seconds: a few made-up rows, for logistic regression too, which the paper has not.
 _QUICK = {"centroid": (2_000, 4), "stump": (1_000, 80), "logistic": (100, 40)}
 _QUICK_CURVES = {"centroid": (2_000, 4), "stump": (200, 80), "logistic": (100, 40)}
@@ -101,12 +85,7 @@ class _CellsOfA:
 
     def public(self, dataset: str) -> PublicCell:
         return PublicCell(
-            where="Figs. 4 to 8",
-            dataset=dataset,
-            runs=1,
-            seed=self.seed,
-            quick=self.quick,
-            cost=1.0 if self.quick else 8.0,
+            where="Figs. 4 to 8", dataset=dataset, runs=1, seed=self.seed, quick=self.quick
         )
 
     def first(
@@ -124,7 +103,7 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=1.0 if self.quick else _FIRST_COSTS[learner].get(dataset, 10.0),
+            cost=80.0 if dataset == "brazil" else 10.0,
             learner=learner,
             owners=size[0],
             rows_per_owner=size[1],
@@ -138,7 +117,7 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=1.0 if self.quick else 10.0,
+            cost=5.0,
         )
 
     def splitting(self, runs: int) -> SplitCell:
@@ -148,7 +127,7 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=1.0,
+            cost=3.0,
         )
 
     def coefficients(
@@ -160,7 +139,7 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=1.0 if self.quick else 15.0,
+            cost=5.0,
             learner="logistic",
             owners=size[0],
             rows_per_owner=size[1],
@@ -174,7 +153,7 @@ class _CellsOfA:
             dataset=dataset,
             runs=1,
             seed=self.seed,
-            cost=1.0,
+            cost=3.0,
             learner=learner,
             owners=size[0],
             rows_per_owner=size[1],
@@ -187,13 +166,13 @@ class _CellsOfA:
             dataset=dataset,
             runs=1,
             seed=self.seed,
-            cost=60.0,
+            cost=45.0,
             classes=classes,
             words=words,
         )
 
     def problems(self) -> ProblemCell:
-        return ProblemCell(where="readings", dataset="synthetic", runs=1, seed=self.seed, cost=10.0)
+        return ProblemCell(where="readings", dataset="synthetic", runs=1, seed=self.seed, cost=20.0)
 
     def small_patches(self, learner: str, dataset: str) -> SmallPatchCell:
         owners, rows_per_owner = SIZES[learner][dataset]
@@ -218,7 +197,6 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=1.0 if self.quick else 3.0,
             learner="centroid",
             owners=owners,
             rows_per_owner=4,
@@ -240,7 +218,7 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=2.0 if self.quick else _CURVE_COSTS[learner].get(dataset, 20.0),
+            cost=60.0 if dataset == "synthetic" and not self.quick else 15.0,
             learner=learner,
             owners=size[0],
             rows_per_owner=size[1],
@@ -262,7 +240,7 @@ class _CellsOfA:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=2.0 if self.quick else _READING_COSTS[learner].get(dataset, 5.0),
+            cost=60.0 if dataset == "synthetic" and not self.quick else 10.0,
             learner=learner,
             owners=size[0],
             rows_per_owner=size[1],

@@ -82,12 +82,10 @@ def _regressions(make: "_CellsOfB") -> Iterator[Cell]:
     sizes = {"mnist ten": (500, 120), "fashion, 50 words": (500, 80), "brazil": (10_000, 100)}
     for dataset, size in sizes.items():
         runs = 3 if dataset == "brazil" else 10
-        cell = make.first("Table 2, Fig. 2", "logistic", dataset, size, runs)
-        # the last point of Fig. 5 has the same owners
-        yield replace(cell, also=("Fig. 5", _OVER_OWNERS["logistic"])) if runs == 3 else cell
+        yield make.first("Table 2, Fig. 2", "logistic", dataset, size, runs)
     for owners in (100, 200, 500, 1_000):
         yield make.over_owners("Fig. 4", "logistic", "mnist ten", (owners, 60), runs=5)
-    for owners in (100, 1_000):
+    for owners in (100, 1_000, 10_000):
         yield make.over_owners("Fig. 5", "logistic", "brazil", (owners, 100), runs=3)
     boosted = make.curve("section 4.1", "logistic", "mnist ten", (100, 120), 2, epsilons=(5.0,))
     yield replace(boosted, rounds=_BOOSTED_REGRESSIONS, cost=60.0)
@@ -122,14 +120,6 @@ def _readings(make: "_CellsOfB") -> Iterator[Cell]:
     yield make.readings("stump", "mnist", (1_000, 4), runs=5)
 
 
-def _cost(learner: str, dataset: str, size: tuple[int, int], runs: int) -> float:
-    """About how many seconds of processor a first base learner takes: of ten digits there are ten
-    regressions.
-    """
-    rows = size[0] * size[1] * (4 if (learner, dataset) == ("logistic", "mnist ten") else 1)
-    return runs * (0.5 + rows / 4e4)
-
-
 @dataclass(frozen=True)
 class _CellsOfB:
     """Makes cells that have a seed in common; a size is owners and rows of each."""
@@ -152,7 +142,7 @@ class _CellsOfB:
             runs=runs,
             seed=self.seed,
             quick=self.quick,
-            cost=1.0 if self.quick else _cost(learner, dataset, size, runs),
+            cost=1.0 if self.quick else runs * (0.5 + size[0] * size[1] / 4e4),
             learner=learner,
             owners=size[0],
             rows_per_owner=size[1],

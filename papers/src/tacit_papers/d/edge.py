@@ -6,9 +6,8 @@ everybody shared. Times are of the processor, the least of a few tries.
 """
 
 import tracemalloc
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from re import match
 from time import process_time
@@ -122,7 +121,7 @@ class EdgeCell(Cell):
             megabytes=_peak(work),
             sent=sum(sizes),
             heard=sum(sizes) * (participants - 1),
-            installed=round(sum(_plain_install().values()) / 1e6, 1),
+            installed=round(sum(_weights("tacit").values()) / 1e6, 1),
         )
 
 
@@ -176,18 +175,12 @@ def _peak(work: Callable[[], None]) -> float:
 
 def installed() -> list[InstallRow]:
     """What a plain install weighs, by package, the heaviest first."""
-    weights = sorted(_plain_install().items(), key=lambda each: -each[1])
+    weights = sorted(_weights("tacit").items(), key=lambda each: -each[1])
     return [
         InstallRow(name, round(size / 1e6, 1), name in NEEDED)
         for name, size in weights
         if size >= _HEAVY
     ]
-
-
-@cache
-def _plain_install() -> Mapping[str, int]:
-    """What a plain install weighs: tens of thousands of files, looked at once."""
-    return _weights("tacit")
 
 
 def _weights(name: str, known: dict[str, int] | None = None) -> dict[str, int]:

@@ -90,7 +90,6 @@ class Contestant:
     run: Callable[[Trial, float, int], Outcome]
     private: bool = True
     unsound: str = ""
-    cost: float = 3.0  # about how many seconds of processor five runs take
 
 
 def _peers(method: str) -> Callable[[Trial, float, int], Outcome]:
@@ -217,9 +216,9 @@ CONTESTANTS = (
     Contestant("peers in turns", _peers("turns")),
     Contestant(SOUND, _peers("stumps")),
     Contestant(SOUND_HALVES, _sound_halves),
-    Contestant("passed trees (InPriv)", _peers("trees"), cost=6.0),
-    Contestant("sites and an aggregator, guarded", _sites("guarded"), cost=10.0),
-    Contestant("sites and an aggregator, feature method", _sites("feature"), cost=10.0),
+    Contestant("passed trees (InPriv)", _peers("trees")),
+    Contestant("sites and an aggregator, guarded", _sites("guarded")),
+    Contestant("sites and an aggregator, feature method", _sites("feature")),
     Contestant("random stumps, as published", _stumps_as_published("cells"), unsound=UNSOUND),
     *(
         Contestant(reading, _stumps_as_published(leaves), unsound=UNSOUND)
@@ -301,9 +300,8 @@ def _cells_of(dataset: str, quick: bool, seed: int) -> Iterator[Cell]:
     most = _QUICK_ROUNDS if quick else ROUNDS[dataset]
     fewer = (_QUICK_ROUNDS // 2,) if quick else _FEWER[dataset]
     place, runs = DATASETS.index(dataset), 2 if quick else 5
-    of_set = partial(PeerCell, dataset=dataset, runs=runs, seed=seed, quick=quick)
+    peer = partial(PeerCell, dataset=dataset, runs=runs, seed=seed, quick=quick)
     for contestant in CONTESTANTS:
-        peer = partial(of_set, cost=1.0 if quick else contestant.cost)
         for epsilon in (*epsilons, None) if contestant.private else (None,):
             yield peer(
                 where=f"Fig. {5 + place}", method=contestant.name, epsilon=epsilon, rounds=most
@@ -320,14 +318,14 @@ def _cells_of(dataset: str, quick: bool, seed: int) -> Iterator[Cell]:
             yield peer(where="section 5", method=contestant.name, epsilon=epsilon, rounds=1)
     event = partial(EventCell, where="events", dataset=dataset, runs=runs, seed=seed, quick=quick)
     for method in EVENT_METHODS:
-        yield event(method=method, rounds=most, cost=2.0 if quick else 30.0)
+        yield event(method=method, rounds=most)
     yield EdgeCell(
         where="section 5",
         dataset=dataset,
         runs=1,
         seed=seed,
         quick=quick,
-        cost=2.0 if quick else 25.0,
+        cost=2.0 if quick else 20.0,
         rounds=most,
     )
 

@@ -118,11 +118,7 @@ class FromShares(Simulated):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstCell(Cell):
-    """The first base learner on one data set, for every mechanism and epsilon; ours beside it.
-
-    `also` names a figure over owners that has a point here, at one of the epsilons: what is
-    measured for both is measured once, and its rows are told again for the figure.
-    """
+    """The first base learner on one data set, for every mechanism and epsilon; ours beside it."""
 
     learner: str
     owners: int
@@ -130,7 +126,6 @@ class FirstCell(Cell):
     epsilons: tuple[float, ...]
     mechanisms: tuple[str, ...] = MECHANISMS
     sound_mechanism: str = "auto"
-    also: tuple[str, float] | None = None
 
     @abstractmethod
     def learners(self) -> tuple[Learner, Learner]:
@@ -184,21 +179,7 @@ class FirstCell(Cell):
         ]
         for epsilon, each in ours.items():
             rows += [self._row(split, "ours", "auto", epsilon, each)] if each else []
-        rows.append(self._row(split, "sample alone", "none", None, [accuracy_alone(split)]))
-        return [*rows, *self._again(rows)]
-
-    def _again(self, rows: Sequence[Any]) -> list[FirstRow]:
-        """The rows that a figure over owners has, too; the papers leave Laplace out there."""
-        if self.also is None:
-            return []
-        figure, epsilon = self.also
-        return [
-            replace(row, where=figure)
-            for row in rows
-            if isinstance(row, FirstRow)
-            and row.mechanism != "laplace"
-            and row.epsilon in (None, epsilon)
-        ]
+        return [*rows, self._row(split, "sample alone", "none", None, [accuracy_alone(split)])]
 
     def source(self, split: Split) -> str:
         """The rows that stand for the paper's."""

@@ -11,7 +11,6 @@ from functools import lru_cache
 import numpy as np
 
 from tacit._util.checks import bad
-from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
@@ -117,12 +116,6 @@ def our_accuracy(split: Split, cohort: Cohort, epsilon: float, stream: Stream) -
     cohort = cohort[:MOST_OWNERS]
     crowd = Population(len(cohort), epsilon, len(cohort.y) // len(cohort))
     refined = Inline(cohort, epsilon, stream).run(
-        refine(_own(split), crowd, "auto", epsilon, outlook=_outlook(split, crowd))
+        refine(_own(split), crowd, "auto", epsilon, maps=("linear",), own=public_model(split))
     )
     return accuracy(refined.model, split)
-
-
-@lru_cache(maxsize=8)
-def _outlook(split: Split, crowd: Population) -> Outlook:
-    """What to ask such owners: by public rows alone, so the same in every run."""
-    return look_ahead(_own(split), public_model(split), crowd, ("linear",))
