@@ -137,6 +137,39 @@ def test_the_kernel_is_the_plain_iteration(name):
     np.testing.assert_allclose(found, x, rtol=0, atol=1e-13)
 
 
+def test_slopes_are_added_in_one_order_whatever_is_read_at_once():
+    """Bit for bit what plain Python adds up, eight rows side by side, 128 times, then together."""
+    rows, f, loss = rows_of(1_100, 3), RNG.normal(size=3), Huber(h=8.0)
+    targets = RNG.uniform(-1, 1, 1_100)
+    sums, lost, lanes = np.zeros(3), np.zeros(3), np.zeros((3, LANES))
+
+    def flush():
+        for j in range(3):
+            part = 0.0
+            for lane in range(LANES):
+                part += lanes[j, lane]
+            total = sums[j] + part
+            larger, smaller = sorted((sums[j], part), key=abs, reverse=True)
+            lost[j] += (larger - total) + smaller
+            sums[j] = total
+        lanes[:] = 0.0
+
+    for i, (row, target) in enumerate(zip(rows.tolist(), targets.tolist(), strict=True)):
+        if i and i % (128 * LANES) == 0:
+            flush()
+        z = 0.0
+        for part, x in zip(f.tolist(), row, strict=True):
+            z += part * x
+        for j, x in enumerate(row):
+            lanes[j, i % LANES] += min(max(z - target, -8.0), 8.0) * x
+    flush()
+    tiles, room = Tiles.of(rows), SlopeRoom(np.empty(3), np.empty(3), np.empty((3, LANES)))
+    held = np.zeros((len(tiles.entries), LANES))
+    held.reshape(-1)[:1_100] = targets
+    add_slopes(tiles.entries, held, loss.code, loss.h, f, room)
+    assert room.sums.tolist() == (sums + lost).tolist()
+
+
 def test_sums_of_slopes_round_less_than_counted():
     """Against rationals: 3,000 rows in three columns, whose sum nearly cancels."""
     rows = rows_of(3_000, 3)

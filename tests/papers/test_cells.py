@@ -71,6 +71,15 @@ def test_what_is_done_is_not_done_again(tmp_path):
     assert [step[:2] for step in heard] == [(1.0, 2.0), (2.0, 2.0)]
 
 
+def test_a_data_set_is_loaded_once_and_the_longest_cells_come_first():
+    sets, costs = ("few", "many", "few", "many", "few"), (1, 9, 3, 2, 3)
+    made = [
+        replace(cell, dataset=dataset, cost=cost)
+        for cell, dataset, cost in zip(cells(1, 2, 3, 4, 5), sets, costs, strict=True)
+    ]
+    assert [cell.number for cell in module.in_order(made)] == [2, 4, 3, 5, 1]
+
+
 def test_other_settings_other_seeds_and_other_sources_are_measured_again(monkeypatch):
     (cell,) = cells(1)
     others = replace(cell, seed=2), replace(cell, runs=3), replace(cell, number=2)

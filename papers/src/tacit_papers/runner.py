@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 from threadpoolctl import threadpool_limits
 
 import tacit
+from tacit_papers.costs import seconds_of
 from tacit_papers.datasets import DataMissing
 from tacit_papers.rows_file import CellRow, clear_file, line_of
 from tacit_papers.sources import digest_of_sources
@@ -43,8 +44,8 @@ Progress = Callable[[float, float, str], None]  # cost done, cost in all, what w
 class Cell(ABC):
     """One independent piece of an experiment.
 
-    `cost` is about how many seconds it takes, for the time that is left; it is no part of the
-    digest.
+    `cost` is a guess of how many seconds it takes, for where nobody has measured them (`costs`); it
+    is no part of the digest.
     """
 
     paper: ClassVar[str]
@@ -93,6 +94,11 @@ class Cell(ABC):
         )
 
     @property
+    def seconds(self) -> float:
+        """Of processor, about: for the order of cells and the time that is left."""
+        return seconds_of(self.settings, self.cost)
+
+    @property
     def papers_set(self) -> str:
         """The paper's data set, of which `dataset` may be a variety."""
         return self.dataset.partition(" ")[0].rstrip(",")
@@ -130,10 +136,10 @@ def run_cells(
     """
     known = (*cells, *others)
     done = clear_file(path, {cell.digest for cell in known}, {cell.paper for cell in known})
-    waiting = [cell for cell in cells if cell.digest not in done]
+    waiting = in_order([cell for cell in cells if cell.digest not in done])
     heads = [cell.head for cell in waiting]  # before anything runs: files may change meanwhile
-    total = sum(cell.cost for cell in cells)
-    spent = sum(cell.cost for cell in cells if cell.digest in done)
+    total = _seconds_of(cells)
+    spent = _seconds_of(cell for cell in cells if cell.digest in done)
     missing: list[str] = []
     failed: list[Exception] = []
     progress(spent, total, f"{len(cells) - len(waiting)} of {len(cells)} cells were done before")
@@ -152,11 +158,26 @@ def run_cells(
                 file.write("".join([line_of(_settle_state(head)), *lines]))
                 file.flush()
                 os.fsync(file.fileno())
-            spent += cell.cost
+            spent += cell.seconds
             progress(spent, total, cell.title)
     if failed:
         raise failed[0]
     return missing
+
+
+def in_order(cells: Iterable[Cell]) -> list[Cell]:
+    """Cells of one data set after another, so that a worker loads each once; of data sets, and of
+    the cells of each, the longest first, so that all workers end at about the same time.
+    """
+    by_set: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_set.setdefault(cell.dataset, []).append(cell)
+    sets = sorted(by_set.values(), key=_seconds_of, reverse=True)
+    return [each for own in sets for each in sorted(own, key=lambda cell: -cell.seconds)]
+
+
+def _seconds_of(cells: Iterable[Cell]) -> float:
+    return sum(cell.seconds for cell in cells)
 
 
 def _settle_state(head: CellRow) -> CellRow:
@@ -235,6 +256,7 @@ def _outcomes(
 def _settle() -> None:
     """A worker computes on one core, leaves Ctrl-C to its parent, and does not outlive it."""
     threadpool_limits(1)
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # of libraries loaded later
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_follow, daemon=True).start()
 

@@ -25,7 +25,7 @@ FILE = Path("tests") / "golden" / "digests.json"
 _CLONE = Path(tacit.__file__).parents[2]  # src/tacit is in it; an installed package is in none
 _GUESSES = "guesses"  # of a golden case: what the fitted model says of fixed rows
 _MACHINERY = {
-    f"tacit_papers.{name}" for name in ("runner", "rows_file", "sources", "state")
+    f"tacit_papers.{name}" for name in ("runner", "costs", "rows_file", "sources", "state")
 }  # run cells and keep their rows, and measure nothing
 
 

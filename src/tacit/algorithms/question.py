@@ -10,7 +10,7 @@ be: the size of a map follows from the predicted signal to noise. Derivation: co
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -132,7 +132,7 @@ def next_question(
     radius are those of the least predicted variance, by both kinds of noise.
     """
     kept, scale = _features(chances, variances, posterior.classes - 1, population)
-    drawn = _Drawn.of(chances, population.rows)
+    drawn = _Drawn.of(chances, population.rows, posterior.phi[:, kept] * scale)
     found = list[tuple[float, RoundQuestion]]()
     for part in _PARTS:
         reference = np.zeros_like(posterior.theta)
@@ -152,7 +152,7 @@ def _questions(
 ) -> Iterator[tuple[float, RoundQuestion]]:
     """Questions about one model by reach and radius, each with its predicted noise / signal^2."""
     chances, asked = drawn.chances, softmax(posterior.scores(reference))
-    features, matrix = posterior.phi[:, kept] * scale, contrasts(posterior.classes)
+    features, matrix = drawn.features, contrasts(posterior.classes)
     squares, numbers = (features**2).sum(axis=1), matrix.shape[1] * len(kept)
     lengths = longest_residuals(asked) * np.sqrt(squares)
     said = matrix - (asked @ matrix)[:, np.newaxis]
@@ -160,7 +160,7 @@ def _questions(
     cost = population.cost(numbers)
     for reach in np.quantile(lengths, _REACHES).clip(1e-9, 1e9).tolist():
         weights = np.minimum(1.0, reach / np.maximum(lengths, 1e-300))
-        for ball in drawn.balls(weights[:, np.newaxis, np.newaxis] * said, features, reach):
+        for ball in drawn.balls(weights[:, np.newaxis, np.newaxis] * said, reach):
             spread = cost * ball.radius**2 + ball.square / numbers
             question = RoundQuestion(
                 kept=kept,
@@ -223,37 +223,43 @@ class _Clipping:
 @dataclass(frozen=True, eq=False)
 class _Drawn:
     """Made-up owners: which public rows they hold, with labels as owners would have them, by the
-    chances of classes for all public rows.
+    chances of classes for all public rows; `features` are those of all public rows.
     """
 
     chances: FloatArray
+    features: FloatArray
     rows: IntArray
     labels: IntArray
 
     @classmethod
-    def of(cls, chances: FloatArray, rows: int) -> "_Drawn":
+    def of(cls, chances: FloatArray, rows: int, features: FloatArray) -> "_Drawn":
         coins = np.random.default_rng(0)
         drawn = coins.integers(0, len(chances), size=(_DRAWN, rows))
         labels = (chances[drawn].cumsum(axis=2) < coins.random((_DRAWN, rows, 1))).sum(axis=2)
-        return cls(chances, drawn, labels.clip(max=chances.shape[1] - 1))
+        return cls(chances, features, drawn, labels.clip(max=chances.shape[1] - 1))
 
-    def balls(self, said: FloatArray, features: FloatArray, reach: float) -> Iterator[_Clipping]:
+    @cached_property
+    def _held(self) -> FloatArray:
+        """Features of the rows that owners hold: many numbers, gathered once for all balls."""
+        return self.features[self.rows]
+
+    def balls(self, said: FloatArray, reach: float) -> Iterator[_Clipping]:
         """Balls of shares, if rows say `said` x `features` with each of their labels.
 
         A single row is never longer than its reach. Of several, a row counts by what clipping
         leaves of an owner that has it, averaged over the rows it may have beside it.
         """
         own = said[self.rows, self.labels]
-        number, sizes = self.rows.shape[1], (features**2).sum(axis=1)
+        number, sizes = self.rows.shape[1], (self.features**2).sum(axis=1)
         if number == 1:
             square = float(((own**2).sum(axis=(1, 2)) * sizes[self.rows[:, 0]]).mean())
             yield _Clipping(reach, np.ones(said.shape[:2]), square)
             return
-        shares = np.einsum("nra,nrj->naj", own, features[self.rows]) / number
+        shares = np.einsum("nra,nrj->naj", own, self._held) / number
         lengths = np.sqrt((shares**2).sum(axis=(1, 2)))
         some = slice(0, _OTHERS)
-        others = np.einsum("nra,nrj->naj", own[some, 1:], features[self.rows[some, 1:]])
-        across = np.einsum("iya,ina->iyn", said, np.tensordot(features, others, ([1], [2])))
+        others = np.einsum("nra,nrj->naj", own[some, 1:], self._held[some, 1:])
+        across = np.einsum("iya,ina->iyn", said, np.tensordot(self.features, others, ([1], [2])))
         squares = (said**2).sum(axis=2) * sizes[:, np.newaxis]
         radii = np.quantile(lengths, _RADII).clip(1e-9, 1e9).tolist()
         left = _left_by_clipping(across, squares, (others**2).sum(axis=(1, 2)), number, radii)

@@ -16,20 +16,22 @@ has one order, so the same rows give the same bits on every machine (but for the
 whose exponential is the machine's own).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, exp, log, log1p, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tacit._util.kernels import kernel
+from tacit._util.kernels import Instruction, kernel
 from tacit._util.types import FloatArray
 from tacit.learners.sites.losses import HINGE, HUBER, Loss
 
 UNIT = 2.0**-53  # rounding of one operation, relatively
 LANES = 8  # rows that the kernel takes side by side
-_TILES = 128  # of LANES rows; so many are added before their sum goes to the total
+_TOGETHER = 4  # tiles of LANES rows that are read at once: a sum waits for the one before it
+_TILES = 128  # so many are added before their sum goes to the total; a multiple of _TOGETHER
 _SUM_ROUNDINGS = 256  # of one row's part of the gradient: slope, product and all sums; see site.md
 _POINT_ROUNDINGS = 64  # of a point, beside one for each coordinate in f . x
 _ENTRIES = 1 << 25  # rows times columns: 256 MB
@@ -95,7 +97,7 @@ class Descent:
 @dataclass(frozen=True, eq=False)
 class Tiles:
     """Rows (n, dim) as a kernel likes them: (tiles, dim, LANES), filled up with rows of zeros,
-    which add nothing to any sum.
+    which add nothing to any sum, to a multiple of `_TOGETHER` tiles.
     """
 
     count: int
@@ -104,7 +106,7 @@ class Tiles:
     @classmethod
     def of(cls, rows: FloatArray) -> "Tiles":
         n, dim = rows.shape
-        entries = np.zeros((-(-n // LANES), dim, LANES))
+        entries = np.zeros((-(-n // (LANES * _TOGETHER)) * _TOGETHER, dim, LANES))
         for lane in range(LANES):
             own = rows[lane::LANES]
             entries[: len(own), :, lane] = own
@@ -178,25 +180,126 @@ def add_slopes(
 ) -> None:
     """The room's `sums` become the sum over rows of l'(f . x, target) x."""
     sums, lost, lanes = room
-    dim = len(f)
-    z, slopes = np.zeros(LANES), np.zeros(LANES)
+    slopes = np.empty((_TOGETHER, LANES))
     sums[:], lost[:], lanes[:] = 0.0, 0.0, 0.0
-    for t in range(len(tiles)):
-        tile, told = tiles[t], targets[t]
-        z[:] = 0.0
-        for j in range(dim):
+    for first in range(0, len(tiles), _TOGETHER):
+        _score_tiles(tiles, first, f, slopes)
+        for t in range(_TOGETHER):
             for lane in range(LANES):
-                z[lane] += f[j] * tile[j, lane]
-        for lane in range(LANES):
-            slopes[lane] = slope_at(code, h, z[lane], told[lane])
-        for j in range(dim):
-            for lane in range(LANES):
-                lanes[j, lane] += slopes[lane] * tile[j, lane]
-        if (t + 1) % _TILES == 0:
+                slopes[t, lane] = slope_at(code, h, slopes[t, lane], targets[first + t, lane])
+        _add_tiles(tiles, first, slopes, lanes)
+        if (first + _TOGETHER) % _TILES == 0:
             _flush(lanes, sums, lost)
     _flush(lanes, sums, lost)
-    for j in range(dim):
+    for j in range(len(f)):
         sums[j] += lost[j]
+
+
+@Instruction
+def _score_tiles(_: Any, tiles: Any, first: Any, f: Any, out: Any) -> tuple[Any, Any]:
+    """`out` (_TOGETHER, LANES) becomes f . x of the rows of as many tiles from `first` on; each
+    sum runs over columns in order, LANES of them in one register: numba would add one at a time.
+    """
+    from numba.core import types
+
+    def emit(context: Any, build: Any, signature: Any, arguments: Any) -> Any:
+        in_tiles = _InTiles(context, build, signature.args[0], *arguments[:2])
+        columns = in_tiles.pointer(signature.args[2], arguments[2])
+        scores = [in_tiles.local() for _ in range(_TOGETHER)]
+        for j in in_tiles.columns():
+            factor = in_tiles.spread(build.load(build.gep(columns, [j])))
+            for t, score in enumerate(scores):
+                product = build.fmul(factor, in_tiles.load(t, j))
+                build.store(build.fadd(build.load(score), product), score)
+        told = in_tiles.vectors(in_tiles.pointer(signature.args[3], arguments[3]))
+        for t, score in enumerate(scores):
+            place = build.gep(told, [in_tiles.number(t)])
+            build.store(build.load(score), place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(tiles, first, f, out), emit
+
+
+@Instruction
+def _add_tiles(_: Any, tiles: Any, first: Any, slopes: Any, lanes: Any) -> tuple[Any, Any]:
+    """Add slopes (_TOGETHER, LANES) times rows to `lanes` (dim, LANES), one tile after another."""
+    from numba.core import types
+
+    def emit(context: Any, build: Any, signature: Any, arguments: Any) -> Any:
+        in_tiles = _InTiles(context, build, signature.args[0], *arguments[:2])
+        factors = in_tiles.vectors(in_tiles.pointer(signature.args[2], arguments[2]))
+        totals = in_tiles.vectors(in_tiles.pointer(signature.args[3], arguments[3]))
+        held = [
+            build.load(build.gep(factors, [in_tiles.number(t)]), align=8) for t in range(_TOGETHER)
+        ]
+        for j in in_tiles.columns():
+            place = build.gep(totals, [j])
+            total = build.load(place, align=8)
+            for t, factor in enumerate(held):
+                total = build.fadd(total, build.fmul(factor, in_tiles.load(t, j)))
+            build.store(total, place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(tiles, first, slopes, lanes), emit
+
+
+class _InTiles:
+    """Writes machine code that reads `_TOGETHER` tiles, LANES rows of a column at once; arrays are
+    contiguous.
+    """
+
+    def __init__(self, context: Any, build: Any, kind: Any, tiles: Any, first: Any) -> None:
+        from llvmlite import ir
+
+        self._context, self._build = context, build
+        self._vector = ir.VectorType(ir.DoubleType(), LANES)
+        self._word = ir.IntType(64)
+        self._dim = build.extract_value(context.make_array(kind)(context, build, tiles).shape, 1)
+        self._first = build.mul(first, self._dim)
+        self._tiles = self.vectors(self.pointer(kind, tiles))
+
+    def pointer(self, kind: Any, array: Any) -> Any:
+        """To the first entry of an array."""
+        return self._context.make_array(kind)(self._context, self._build, array).data
+
+    def vectors(self, pointer: Any) -> Any:
+        """The same as a pointer to LANES entries."""
+        return self._build.bitcast(pointer, self._vector.as_pointer())
+
+    def number(self, value: int) -> Any:
+        return self._word(value)
+
+    def local(self) -> Any:
+        """Room for LANES sums, zero at first."""
+        from llvmlite import ir
+        from numba.core import cgutils
+
+        zeros = ir.Constant(self._vector, [0.0] * LANES)
+        room = cgutils.alloca_once(self._build, self._vector)  # type: ignore[no-untyped-call]
+        self._build.store(zeros, room)
+        return room
+
+    def spread(self, value: Any) -> Any:
+        """LANES times the same number."""
+        from llvmlite import ir
+
+        empty, first = ir.Constant(self._vector, ir.Undefined), ir.IntType(32)(0)
+        one = self._build.insert_element(empty, value, first)
+        places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return self._build.shuffle_vector(one, empty, places)
+
+    def columns(self) -> Iterator[Any]:
+        """A loop over columns: what is written between is in it."""
+        from numba.core import cgutils
+
+        with cgutils.for_range(self._build, self._dim) as loop:
+            yield loop.index
+
+    def load(self, tile: int, column: Any) -> Any:
+        """LANES rows of a column of one of the tiles."""
+        before = self._build.add(self._first, self._build.mul(self.number(tile), self._dim))
+        place = self._build.gep(self._tiles, [self._build.add(before, column)])
+        return self._build.load(place, align=8)
 
 
 @kernel
