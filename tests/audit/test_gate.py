@@ -25,7 +25,14 @@ from tacit.audit.staging import (
 from tacit.learners.owners.stump import Stump
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.wire.envelopes import sign
-from tests.audit.mutants import MISKEEPING, RESEEDING, TELLING, RawSometimes, Watermark
+from tests.audit.mutants import (
+    MISKEEPING,
+    RESEEDING,
+    TELLING,
+    FortyPercentMore,
+    RawSometimes,
+    Watermark,
+)
 from tests.mechanisms.cases import name
 from tests.owner.made import policy, question, rows
 
@@ -59,11 +66,13 @@ def test_the_gate_keeps_its_promise_and_the_audit_comes_close(case, fraction):
     assert min(row.proven, row.one_run) > 0
 
 
+NEAR = (FortyPercentMore, RawSometimes)  # misses so near that they take more owners
+
+
 @pytest.mark.parametrize("mutant", TELLING, ids=name)
 def test_leaks_through_reports_are_caught(mutant):
-    row = audited(
-        replace(SHARP, epsilons=(1.0,)) if mutant is RawSometimes else SHARP, 3000, mutant
-    )
+    case = replace(SHARP, epsilons=(1.0,)) if mutant is RawSometimes else SHARP
+    row = audited(case, 3000 if mutant in NEAR else 1500, mutant)
     assert max(row.proven, row.one_run) > row.claimed, row
     assert not row.sound
 

@@ -282,13 +282,15 @@ def test_memory_is_that_of_a_block_whatever_the_rows(files, tmp_path, monkeypatc
     monkeypatch.setattr("tacit.engines.by_block._COINS", 1 << 10)
     sample, learner = sample_of(files), learner_or_simulation("centroid")
     facts = learner.facts(sample.public)
-    terms = ReportTerms.of("auto", learner.space(facts), 1.0)
+    terms = ReportTerms.of("duchi", learner.space(facts), 1.0)
 
-    def peak(times: int) -> int:
-        place = tmp_path / str(times)
+    table = rows(4000)
+
+    def peak(times: int, name: str) -> int:
+        place = tmp_path / name
         place.mkdir()
         for number in range(times):
-            parquet.write_table(rows(4000), place / f"{number}.parquet", row_group_size=1000)
+            parquet.write_table(table, place / f"{number}.parquet", row_group_size=1000)
         query = ShareQuery(1, 1, 2000 * times, learner, facts, Ensemble(2), terms)
         tracemalloc.start()
         cohort = survey(open_rows(place), RowReading(sample.schema, "y"))
@@ -299,6 +301,6 @@ def test_memory_is_that_of_a_block_whatever_the_rows(files, tmp_path, monkeypatc
         assert answer.n == 2000 * times
         return found
 
-    peak(1)  # what is loaded and compiled stays
-    few, many = peak(2), peak(16)
+    peak(1, "first")  # what is loaded and compiled stays
+    few, many = peak(1, "few"), peak(8, "many")
     assert many < 1.2 * few
