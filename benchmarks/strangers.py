@@ -246,6 +246,29 @@ async def old_http(door: Doorstep) -> httpx.Response | None:
     return await _speak(door, asked)
 
 
+async def key_after_the_body(door: Doorstep) -> httpx.Response | None:
+    """The right admin key, where no proxy looks for it: behind the pieces of a body."""
+    behind = f"6\r\n{PAUSED}\r\n0\r\nx-tacit-admin: {door.admin}\r\n\r\n"
+    return await _speak(door, _steering(door, "transfer-encoding: chunked", behind, key="guessed"))
+
+
+async def address_with_a_mark(door: Doorstep) -> httpx.Response | None:
+    """The right key at an address with something behind it that most cut off."""
+    return await _speak(door, _steering(door, "content-length: 6").replace(b" HTTP", b"# HTTP", 1))
+
+
+async def whole_address(door: Doorstep) -> httpx.Response | None:
+    """The right key at a whole address, of another host."""
+    asked = _steering(door, "content-length: 6")
+    return await _speak(door, asked.replace(b"POST ", b"POST http://elsewhere", 1))
+
+
+async def another_protocol(door: Doorstep) -> httpx.Response | None:
+    """The right key, and a body beside the wish for another protocol."""
+    wish = "connection: upgrade\r\nupgrade: h2c\r\ncontent-length: 6"
+    return await _speak(door, _steering(door, wish))
+
+
 async def send_large(door: Doorstep) -> httpx.Response | None:
     """Two megabytes, announced."""
     return await door.send("POST", "/v1/report", door.invited, _LARGE)
@@ -354,6 +377,10 @@ KINDS: dict[str, tuple[Attempt, tuple[int, ...]]] = {
     "a body of two lengths": (two_lengths, (400, 0)),
     "a body of a length, in pieces": (length_and_pieces, (400, 0)),
     "a body in odd pieces": (odd_pieces, (400, 0)),
+    "the right key behind the body": (key_after_the_body, (401,)),
+    "an address with a mark behind it": (address_with_a_mark, (400, 0)),
+    "a whole address": (whole_address, (400, 0)),
+    "another protocol, with a body": (another_protocol, (400, 0)),
     "an address spelled otherwise": (spell_otherwise, (404,)),
     "from one campaign into the other": (climb_across, (404,)),
     "a guessed admin key": (guess_admin_key, (401,)),

@@ -91,6 +91,8 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
                 page.emulate_media(color_scheme=scheme)
                 page.set_viewport_size({"width": width, "height": 900})
                 assert page.evaluate("document.documentElement.scrollWidth") <= width
+                place = page.get_by_role("columnheader", name="Outcome").bounding_box()
+                assert place["x"] + place["width"] <= width  # what matters is not off the screen
             with page.expect_download() as model:
                 page.get_by_role("link", name="The model").click()
             signed = model.value.path().read_bytes()

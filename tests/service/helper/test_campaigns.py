@@ -343,7 +343,7 @@ def limited(folder, keep):
 
 def fill(http, key=OURS):
     """Batch after batch, of a few hundred bytes each; answers, until one is refused."""
-    said = []
+    said: list[httpx.Response] = []
     while not said or (said[-1].status_code == 200 and len(said) < 40):
         body = encode(Block(wide(1 + len(said)), 0, b"", b""))
         said.append(post(http, body, key))

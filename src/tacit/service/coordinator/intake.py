@@ -21,13 +21,13 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from functools import cache
 from itertools import repeat
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from anyio import CapacityLimiter, to_thread
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from nacl._sodium import ffi, lib  # type: ignore[import-not-found]  # private: an address has no public name
-from sqlalchemy import Connection, Row, delete, select, text
+from sqlalchemy import Connection, delete, select, text
 from starlette.concurrency import run_in_threadpool
 
 from tacit._util.kernels import kernel_here
@@ -270,7 +270,7 @@ class Intake:
             digests = {digest for owner, digest in batch if owner in known}
             mine = self._store.mine(questions) & questions.c.digest.in_(sorted(digests))
             put = select(questions.c.digest, questions.c.number, questions.c.state).where(mine)
-            asked = {bytes(row.digest): row for row in connection.execute(put)}
+            asked = {bytes(row.digest): (row.number, row.state) for row in connection.execute(put)}
             said: dict[Sent, Outcome] = {}
             found = []
             for owner, digest in batch:
@@ -281,19 +281,18 @@ class Intake:
                 elif (before := said.get((owner, digest))) is not None:  # it was asked, and is not
                     outcome = Outcome.STRANGE if before is Outcome.DECLINED else before
                 else:
-                    outcome = self._decline(connection, owner, asked[digest])
+                    outcome = self._decline(connection, owner, *asked[digest])
                     said[owner, digest] = outcome
                 found.append(outcome)
             return found
 
-    def _decline(self, connection: Connection, owner: str, found: Row[Any]) -> Outcome:
+    def _decline(self, connection: Connection, owner: str, number: int, state: str) -> Outcome:
         """What becomes of the word of a member about one question."""
-        number = found.number
         this = self._store.mine(questions) & (questions.c.number == number)
         status = owner_statuses(connection, self._store.id, number, [owner]).get(owner)
         if status is None or status.owner_id is None:
             return Outcome.STRANGE
-        if found.state != OPEN:  # and never will be: locks are for the one that is
+        if state != OPEN:  # and never will be: locks are for the one that is
             return Outcome.LATE
         # the lock keeps this apart from reports being written and from closing
         held = select(questions.c.state).where(this).with_for_update()

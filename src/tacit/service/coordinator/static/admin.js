@@ -13,20 +13,46 @@ const TOLD = {
   429: "Too many requests: wait a little.",
 };
 
+// Columns in the order of what one looks for, with their headings; numbers of lines are for asking on.
+const COLUMNS = {
+  at: "When (UTC)",
+  who: "Who",
+  what: "What",
+  outcome: "Outcome",
+  name: "Name",
+  state: "State",
+  about: "About",
+  source: "From",
+  token: "Token",
+  owner: "Key",
+  answered: "Answered",
+  made: "Made (UTC)",
+  maker: "By",
+  expires: "Until (UTC)",
+};
 const MOMENTS = ["at", "made", "expires"];
+const KEY = /^[0-9a-f]{64}$/;
 
 function cell(kind, name, value) {
   const made = document.createElement(kind);
-  made.textContent = MOMENTS.includes(name) && value ? new Date(1000 * value).toISOString().slice(0, 19) + "Z" : String(value ?? "");
+  const moment = MOMENTS.includes(name) && value;
+  const text = moment ? new Date(1000 * value).toISOString().slice(0, 19).replace("T", " ") : String(value ?? "");
   made.className = "words";
+  if (!KEY.test(text)) made.textContent = text;
+  else {
+    // its beginning is shown; all of it is there to be copied
+    const digits = document.createElement("code");
+    digits.className = "digits";
+    digits.textContent = digits.title = text;
+    made.append(digits);
+  }
   return made;
 }
 
 const LINES = 50; // of a list at once
-const FIRST = ["number", "at"]; // columns
 
 function columns(row) {
-  return [...FIRST.filter((name) => name in row), ...Object.keys(row).filter((name) => !FIRST.includes(name))];
+  return Object.keys(COLUMNS).filter((name) => name in row);
 }
 
 function add(rows, body) {
@@ -39,7 +65,7 @@ function add(rows, body) {
 function table(rows) {
   const made = document.createElement("table");
   const head = made.createTHead().insertRow();
-  for (const name of columns(rows[0] ?? {})) head.append(cell("th", "", name));
+  for (const name of columns(rows[0] ?? {})) head.append(cell("th", "", COLUMNS[name]));
   add(rows, made.createTBody());
   return made;
 }
