@@ -263,7 +263,7 @@ def test_rows_that_were_brought_together_go_with_the_cohort(files):
     assert not place.exists()
 
 
-@pytest.mark.parametrize("engine", ["dask", "ray:/x"])
+@pytest.mark.parametrize("engine", ["dask", "ray:/x", "ray://", "ray://head", "ray://head:x"])
 def test_an_engine_that_is_not_known_is_refused(files, engine):
     with pytest.raises(ValueError, match="engine must be"):
         PrivateClassifier(engine=engine).fit(files / "set", "y", public=sample_of(files))

@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from socket import create_server
 from typing import Any
 
 import numpy as np
@@ -263,6 +266,29 @@ def test_a_cluster_that_cannot_be_reached_is_one_line(files, monkeypatch):  # no
     model = PrivateClassifier(engine="ray://127.0.0.1:1")
     with pytest.raises(ValueError, match=r"no Ray can be reached at ray://127\.0\.0\.1:1 "):
         model.fit(files / "set", "y", public=sample_of(files))
+
+
+def test_an_address_of_the_surroundings_that_is_none_is_named(monkeypatch):
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setenv("RAY_ADDRESS", "somewhere")
+    with pytest.raises(ValueError, match="RAY_ADDRESS must be host:port, auto or local"):
+        ray_workers("ray")
+
+
+def test_whoever_listens_and_is_no_ray_is_one_line():
+    """Ray itself would also warn, in lines of its own; in a process that has no Ray yet."""
+    with create_server(("127.0.0.1", 0)) as silent:
+        where = f"ray://127.0.0.1:{silent.getsockname()[1]}"
+        asking = f"from tacit.engines.by_block import ray_workers; ray_workers({where!r})"
+        done = subprocess.run(
+            [sys.executable, "-c", asking],
+            env={**os.environ, "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert f"ValueError: no Ray can be reached at {where} " in done.stderr
+    assert "Warning" not in done.stderr
 
 
 def test_a_command_says_in_one_line_that_no_cluster_answers(files, tmp_path, monkeypatch):  # noqa: F811

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from tacit._util.checks import bad, make_folder
+from tacit._util.checks import bad, check_engine, make_folder
 from tacit._util.kernels import cores
 from tacit.cli._options import Seed
 from tacit.cli._output import Screen, bar, table_of, versions
@@ -90,6 +90,7 @@ def reproduce(
     began = time.monotonic()
     if paper not in WORDS:
         raise ValueError(f"paper must be one of {', '.join(WORDS)}, got {paper!r}")
+    check_engine(engine)
     name = ("papers" if paper not in COMPARISONS else paper) + ("_quick" if quick else "")
     place = out or Path("out") / name
     make_folder("--out", place)

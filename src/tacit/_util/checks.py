@@ -52,6 +52,23 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
     return value
 
 
+def check_engine(where: str) -> str:
+    """`where`, if it says where to compute: in this process, or on a Ray."""
+    if where in ("inline", "ray") or (where.startswith("ray://") and is_address(where[6:])):
+        return where
+    raise bad("engine", '"inline", "ray" or "ray://host:port"', where)
+
+
+def is_address(text: str) -> bool:
+    """Whether this is a host and a port.
+
+    >>> is_address("head.example:10001"), is_address("[::1]:10001"), is_address("head.example")
+    (True, True, False)
+    """
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal()
+
+
 def check_rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
     """`values`, if there are some, not too many, and each is above the one before, the first
     above zero.

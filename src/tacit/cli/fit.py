@@ -13,6 +13,7 @@ import typer
 from tacit._util.checks import (
     Heading,
     bad,
+    check_engine,
     check_file,
     check_table,
     check_writable,
@@ -319,6 +320,7 @@ def fit(
     headings = files.check(label, owners)
     positive("epsilon", epsilon)
     one_of("trust", NOBODY if trust is None else trust, TRUSTS)
+    check_engine("inline" if engine is None else engine)
     if chosen.is_served:
         check_writable("--out", out, data, public, test, schema)
     elif test is None:

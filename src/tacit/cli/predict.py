@@ -14,6 +14,7 @@ import typer
 
 from tacit._util.checks import (
     PARQUET,
+    check_engine,
     check_file,
     check_table,
     check_writable,
@@ -187,6 +188,7 @@ def predict(
     check_file(model, "a model that tacit fit wrote")
     heading = check_table(data, written=(decimal, encoding))
     check_writable("--out", out, model, data)
+    check_engine(engine)
     with on_interrupt():
         from tacit._util.kernels import interpreted
         from tacit.data.table_file import open_rows

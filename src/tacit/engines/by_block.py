@@ -23,10 +23,11 @@ from functools import cached_property
 from itertools import islice
 from os import urandom
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from tacit._util.checks import bad
+from tacit._util.checks import bad, check_engine, is_address
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.algorithms.boosting import Verdict
 from tacit.data.cohort import Cohort
@@ -286,6 +287,7 @@ class ByBlock(Engine):
 _AHEAD = 4  # tasks that wait for each core of the cluster
 _RETRIES = 8  # of a task whose worker was lost
 _PATIENCE = 10.0  # seconds to wait for an address to answer
+_ANSWERS_WITHIN = "20"  # seconds, tried thrice: a busy head starts a process for who comes (ray://)
 
 
 def in_blocks(cohort: Cohort | BlockedCohort) -> BlockedCohort:
@@ -303,17 +305,14 @@ def site_engine(where: str, sites: Cohort, epsilon: FloatArray, stream: Stream) 
 
 def workers_at(where: str) -> Workers:
     """Who does the blocks: this process, or a Ray."""
-    if where == INLINE:
-        return map
-    if where == "ray" or where.startswith("ray://"):
-        return ray_workers(where)
-    raise bad("engine", '"inline", "ray" or "ray://host:port"', where)
+    return map if check_engine(where) == INLINE else ray_workers(where)
 
 
 def ray_workers(where: str) -> Workers:
     """Workers on the Ray that is running in this process, else on the one that `where` or
     RAY_ADDRESS names, else on one of this machine that is started.
     """
+    os.environ.setdefault("RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S", _ANSWERS_WITHIN)
     import ray
 
     if not ray.is_initialized():
@@ -333,21 +332,24 @@ def _connect(ray: Any, address: str) -> None:
         _probe(named)
     started: dict[str, Any] = {} if named else {"include_dashboard": False}
     try:
-        ray.init(address or None, log_to_driver=False, logging_level="ERROR", **started)
+        with catch_warnings():
+            simplefilter("ignore")  # what Ray warns of is what is raised below
+            ray.init(address or None, log_to_driver=False, logging_level="ERROR", **started)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError, ImportError) as problem:
         raise _unreachable(named or "this machine", type(problem).__name__) from None
 
 
 def _probe(address: str) -> None:
     """Refuse an address at which nobody listens: Ray itself would try for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdecimal():
+    place = address.removeprefix("ray://")
+    if is_address(place):
+        host, _, port = place.rpartition(":")
         try:
             socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
         except OSError as problem:
             raise _unreachable(address, problem.strerror or type(problem).__name__) from None
     elif address not in ("auto", "local"):
-        raise ValueError(f"engine must be ray or ray://host:port, got {address!r}")
+        raise bad("RAY_ADDRESS", "host:port, auto or local", address)
 
 
 def _unreachable(address: str, why: str) -> ValueError:
