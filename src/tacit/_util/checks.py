@@ -190,7 +190,12 @@ def read_heading(
             )
         if is_utf8(encoding) and first.startswith(tuple(_OTHER_KINDS)):
             raise unreadable(file, first=first)
-        line = text.readline()
+        try:
+            line = text.readline()
+        except UnicodeError:  # no mark of the order of bytes, say
+            raise not_text(file, encoding) from None
+        if not line.strip():
+            raise _no_table(file, "its first line is empty: it must have the names of columns")
         if any("\udc80" <= letter <= "\udcff" for letter in line):  # what was no text
             raise not_text(file, encoding)
         if line.count('"') % 2:
