@@ -228,7 +228,8 @@ def listed(wanted: str, names: Collection[str]) -> str:
             f"{len(names):,} columns, with numbers for names: does its first line hold the names "
             "of columns?"
         )
-    near = get_close_matches(wanted, names, n=1)
+    by_letters = {name.casefold(): name for name in names}
+    near = [by_letters[name] for name in get_close_matches(wanted.casefold(), by_letters, n=1)]
     likely = f"; did you mean {near[0]!r}?" if near else ""
     return f"{some_of(dict.fromkeys((*near, *names)) if len(names) > _LISTED else names)}{likely}"
 
