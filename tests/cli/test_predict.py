@@ -230,7 +230,7 @@ def test_explain_and_cards_read_files_as_predict_does(folder, model, tmp_path):
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["measured"] == f"over {len(lines)} rows"
     utf8 = run(app, ["explain", str(model), "--data", str(tmp_path / "part0.csv")])
-    assert "--encoding latin-1" in str(utf8.exception)
+    assert "name its --encoding, as latin-1" in str(utf8.exception)
     card = ["export", str(model), "--test", str(tmp_path), "--label", "rich", *form]
     told = run(app, [*card, "--out", str(tmp_path / "card.md")])
     assert told.exit_code == 0, told.output

@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tacit.render.document import Document, Section
+from tacit.render.document import Chart, Document, Line, Section
 from tacit.render.pages import markdown_of, page_of, write_page, write_pictures, write_report
 from tests.browser import browser, watched
 from tests.render.made import CURVES, DOCUMENT, EVIL
@@ -115,6 +115,14 @@ def test_a_report_without_matplotlib_has_its_page(tmp_path, monkeypatch):
     assert not write_report(DOCUMENT, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "report.md"}
     assert "![" not in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_a_chart_of_one_place_is_drawn_without_a_word(tmp_path, scale):
+    """As a quick run has it; what matplotlib warns of is an error here."""
+    chart = Chart("one", "epsilon", "error", (Line("a", (0.5,), (3.0,)),), x_scale=scale)
+    document = Document("t", "l", (Section("s", parts=(chart,)),))
+    assert [path.stat().st_size > 0 for path in write_pictures(document, tmp_path).values()]
 
 
 def test_a_whole_report_links_its_pictures(tmp_path):

@@ -18,7 +18,7 @@ import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table, in_digits
-from tacit.render.drawing import Drawing, as_table, draw, short
+from tacit.render.drawing import Drawing, as_table, draw, short, widen
 
 
 def environment(package: str) -> Environment:
@@ -272,6 +272,8 @@ def _figure_of(chart: Chart) -> Any:
     for line in chart.lines:
         _draw(axis, line, next(numbers[line.kind, line.is_level]) % 3, shapes)
     places = sorted({x for line in chart.lines for x in line.x})
+    if len(places) == 1:  # an axis has a length, also around one point
+        axis.set_xlim(*widen(places, chart.x_scale, share=0.1))
     if 0 < len(places) <= 10:
         axis.set_xticks(places, [short(x) for x in places])
         axis.set_xticks([], minor=True)
