@@ -120,7 +120,8 @@ def test_a_report_without_matplotlib_has_its_page(tmp_path, monkeypatch):
 @pytest.mark.parametrize("scale", ["log", "linear"])
 def test_a_chart_of_one_place_is_drawn_without_a_word(tmp_path, scale):
     """As a quick run has it; what matplotlib warns of is an error here."""
-    chart = Chart("one", "epsilon", "error", (Line("a", (0.5,), (3.0,)),), x_scale=scale)
+    lines = tuple(Line(name, (100,), (3.0,), (0.5,)) for name in "ab")
+    chart = Chart("one", "records", "error", lines, x_scale=scale)
     document = Document("t", "l", (Section("s", parts=(chart,)),))
     assert [path.stat().st_size > 0 for path in write_pictures(document, tmp_path).values()]
 

@@ -267,13 +267,13 @@ def _figure_of(chart: Chart) -> Any:
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
     axis = figure.subplots()
     axis.set(xscale=chart.x_scale, yscale=chart.y_scale, xlabel=chart.x_label, ylabel=chart.y_label)
+    places = sorted({x for line in chart.lines for x in line.x})
+    if len(places) == 1:  # an axis has a length, also around one point
+        axis.set_xlim(*widen(places, chart.x_scale, share=0.1))
     numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes = count()
     for line in chart.lines:
         _draw(axis, line, next(numbers[line.kind, line.is_level]) % 3, shapes)
-    places = sorted({x for line in chart.lines for x in line.x})
-    if len(places) == 1:  # an axis has a length, also around one point
-        axis.set_xlim(*widen(places, chart.x_scale, share=0.1))
     if 0 < len(places) <= 10:
         axis.set_xticks(places, [short(x) for x in places])
         axis.set_xticks([], minor=True)
