@@ -186,16 +186,10 @@ def test_explain_writes_a_page_of_a_saved_model(folder, model):
 
 
 def test_export_writes_graphs_and_cards(folder, model):
-    for name in ("m.onnx", "card.md", "card.html"):
-        words = [
-            "export",
-            str(model),
-            "--out",
-            str(folder / name),
-            "--test",
-            str(folder / "new.csv"),
-        ]
-        result = run(app, [*words, "--use", "tests"])
+    assert run(app, ["export", str(model), "--out", str(folder / "m.onnx")]).exit_code == 0
+    of_cards = ["--test", str(folder / "new.csv"), "--use", "tests"]
+    for name in ("card.md", "card.HTML"):
+        result = run(app, ["export", str(model), "--out", str(folder / name), *of_cards])
         assert result.exit_code == 0, result.output
     card = (folder / "card.md").read_text()
     assert "balanced accuracy" in card
@@ -236,8 +230,27 @@ def test_explain_and_cards_read_files_as_predict_does(folder, model, tmp_path):
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["measured"] == f"over {len(lines)} rows"
     utf8 = run(app, ["explain", str(model), "--data", str(tmp_path / "part0.csv")])
-    assert "--encoding latin-1" in str(utf8.exception)
+    assert "name its --encoding, as latin-1" in str(utf8.exception)
     card = ["export", str(model), "--test", str(tmp_path), "--label", "rich", *form]
     told = run(app, [*card, "--out", str(tmp_path / "card.md")])
     assert told.exit_code == 0, told.output
     assert f"On {len(lines)} rows that nobody learned from" in (tmp_path / "card.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["predict", "MODEL", "new.csv", "--out", "p.xlsx"], "p.xlsx would not be what its name"),
+        (["explain", "MODEL", "--out", "page.pdf"], "ending of --out must be one of .htm, .html"),
+        (["export", "MODEL", "--out", "m.onnx", "--use", "x"], "--use and --test are of a card"),
+        (["export", "MODEL", "--out", "c.md", "--label", "x"], "--label x needs --test FILE"),
+        (["predict", "MODEL", "blank.csv"], "its first line is empty: it must have the names"),
+        (["predict", "MODEL", "new.csv", "--encoding", "utf-16"], "new.csv cannot be read"),
+    ],
+)
+def test_what_would_be_in_vain_is_refused(folder, model, monkeypatch, words, said):
+    monkeypatch.chdir(folder)
+    (folder / "blank.csv").write_text("\n" + (folder / "new.csv").read_text())
+    found = run(app, [str(model) if word == "MODEL" else word for word in words])
+    assert said in str(found.exception)
+    assert not any((folder / name).exists() for name in ("p.xlsx", "page.pdf", "c.md"))

@@ -181,12 +181,15 @@ def page_of(address, *more):
             server.terminate()
 
 
-def look(page, url, file):
-    """Choose limits and a file, as a person does first."""
+def look(page, url, file, at_first=""):
+    """Choose limits and a file, as a person does first; `at_first` is said with limits that are
+    too low.
+    """
     page.goto(url)
     page.get_by_label("A CSV file").set_input_files(file)
     page.get_by_text("Your limit allows none of the epsilons on offer: 4, 8.").wait_for()
     assert page.get_by_text("in odds, at most").is_hidden()
+    assert at_first in page.locator("#state").inner_text()
     page.get_by_label("Epsilon for one answer").fill("8")
     page.get_by_label("Epsilon in all, for ever").fill("8")
     page.get_by_label("Epsilon in all, for ever").blur()
@@ -242,7 +245,7 @@ def test_a_person_agrees_in_a_browser_and_owners_in_node_join_beside(seen, tmp_p
             )
         try:
             page, wrong = watched(seen, url, viewport={"width": 390, "height": 800})
-            look(page, url, tmp_path / "rows 0.csv")
+            look(page, url, tmp_path / "rows 0.csv", "Nothing leaves unless you raise your limit.")
             words = page.get_by_text("Of your budget of 8, 0 is spent.").inner_text()
             assert "epsilon 8" in words
             assert "2,981 times" in words

@@ -139,7 +139,7 @@ def test_a_budget_that_is_none_is_refused_before_anybody_is_asked():
     with pytest.raises(
         TypeError, match=r"budget must be a Budget, as Budget\(epsilon=2.0\), got 2"
     ):
-        PrivateClassifier(1.0, budget=2.0).fit(*ROWS, public=ROWS)
+        PrivateClassifier(1.0).set_params(budget=2.0).fit(*ROWS, public=ROWS)
 
 
 def test_scores_need_as_many_labels_as_rows_and_one_that_is_known():

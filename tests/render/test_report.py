@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tacit.render.document import Document, Line, Section
+from tacit.render.document import Chart, Document, Line, Section
 from tacit.render.pages import (
     _figure_of,
     markdown_of,
@@ -132,6 +132,15 @@ def test_a_report_without_matplotlib_has_its_page(tmp_path, monkeypatch):
     assert not write_report(DOCUMENT, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} >= {"report.html", "report.md"}
     assert "![" not in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_a_chart_of_one_place_is_drawn_without_a_word(tmp_path, scale):
+    """As a quick run has it; what matplotlib warns of is an error here."""
+    lines = tuple(Line(name, (100,), (3.0,), (0.5,)) for name in "ab")
+    chart = Chart("one", "records", "error", lines, x_scale=scale)
+    document = Document("t", "l", (Section("s", parts=(chart,)),))
+    assert [path.stat().st_size > 0 for path in write_pictures(document, tmp_path).values()]
 
 
 def test_a_whole_report_links_its_pictures(tmp_path):

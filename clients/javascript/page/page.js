@@ -49,7 +49,8 @@ function showRows({ names, records: all }) {
   at("rows").replaceChildren(table);
   at("rows").hidden = false;
   const more = all.length > SHOWN ? ` The first ${SHOWN} are shown.` : "";
-  at("rows-note").textContent = `${all.length} rows, read here; the file goes nowhere.${more}`;
+  const many = all.length === 1 ? "1 row" : `${all.length} rows`;
+  at("rows-note").textContent = `${many}, read here; the file goes nowhere.${more}`;
 }
 
 /** Greet the campaign and show what it would take; whoever types goes on where they are. */
@@ -118,7 +119,8 @@ function show(preview, example) {
   at("agreeing").hidden = Boolean(preview.objection) && !preview.hasAgreed;
   hasAnswered = preview.hasAnswered;
   const before = hasAnswered ? SAID_LATER.waiting : "You take part already.";
-  say(preview.hasAgreed ? before : preview.objection, !preview.hasAgreed);
+  const against = preview.cost === null ? "Nothing leaves unless you raise your limit." : preview.objection;
+  say(preview.hasAgreed ? before : against, !preview.hasAgreed);
   at("token-field").hidden = preview.hasAgreed;
   if (preview.hasAgreed) at("agree").textContent = "Go on";
 }

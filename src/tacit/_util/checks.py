@@ -207,7 +207,12 @@ def read_heading(
             )
         if is_utf8(encoding) and first.startswith(tuple(_OTHER_KINDS)):
             raise unreadable(file, first=first)
-        line = text.readline()
+        try:
+            line = text.readline()
+        except UnicodeError:  # no mark of the order of bytes, say
+            raise not_text(file, encoding) from None
+        if not line.strip():
+            raise _no_table(file, "its first line is empty: it must have the names of columns")
         if any("\udc80" <= letter <= "\udcff" for letter in line):  # what was no text
             raise not_text(file, encoding)
         if line.count('"') % 2:
@@ -240,7 +245,8 @@ def listed(wanted: str, names: Collection[str]) -> str:
             f"{len(names):,} columns, with numbers for names: does its first line hold the names "
             "of columns?"
         )
-    near = get_close_matches(wanted, names, n=1)
+    by_letters = {name.casefold(): name for name in names}
+    near = [by_letters[name] for name in get_close_matches(wanted.casefold(), by_letters, n=1)]
     likely = f"; did you mean {near[0]!r}?" if near else ""
     return f"{some_of(dict.fromkeys((*near, *names)) if len(names) > _LISTED else names)}{likely}"
 

@@ -53,6 +53,7 @@ def explain(
     Example:
         tacit explain model.tacit --data new.csv --out explained.html
     """
+    one_of("the ending of --out", out.suffix.lower(), (".html", ".htm"))
     check_file(model, "a model that tacit fit wrote")
     if data is not None:
         check_table(data, written=(decimal, encoding))
@@ -251,7 +252,13 @@ def export(
     Example:
         tacit export model.tacit --out model.onnx
     """
-    ending = one_of("the ending of --out", out.suffix, _ENDINGS)
+    ending = one_of("the ending of --out", out.suffix.lower(), _ENDINGS)
+    if ending in (".onnx", ".json") and (use or test is not None):
+        raise ValueError(
+            f"--use and --test are of a card, .md or .html; {out} has no place for them"
+        )
+    if label is not None and test is None:
+        raise ValueError(f"--label {label} needs --test FILE, whose column it is")
     check_file(model, "a model that tacit fit wrote")
     if test is not None:
         check_table(test, label, written=(decimal, encoding))

@@ -13,6 +13,7 @@ import typer
 from tacit._util.checks import (
     Heading,
     bad,
+    check_delta,
     check_engine,
     check_file,
     check_table,
@@ -212,10 +213,11 @@ def fit(
         ),
     ] = None,
     owners_per_round: Annotated[
-        int | None, typer.Option(help="Of boosting: how many a round asks (H of paper A).")
+        int | None, typer.Option(help="Of boosting: how many a round asks (H of paper A).", min=1)
     ] = None,
     attempts: Annotated[
-        int | None, typer.Option(help="Of boosting (paper A): tries of a round before it ends.")
+        int | None,
+        typer.Option(help="Of boosting (paper A): tries of a round before it ends.", min=1),
     ] = None,
     combine: Annotated[
         str | None,
@@ -267,7 +269,7 @@ def fit(
         typer.Option(help="With --trust 'two servers': the chance that epsilon does not hold."),
     ] = None,
     rows_per_owner: Annotated[
-        int | None, typer.Option(help="How many rows owners have, as far as known.")
+        int | None, typer.Option(help="How many rows owners have, as far as known.", min=1)
     ] = None,
     schema: SchemaFile = None,
     category: Categories = None,
@@ -321,6 +323,10 @@ def fit(
     positive("epsilon", epsilon)
     one_of("trust", NOBODY if trust is None else trust, TRUSTS)
     check_engine("inline" if engine is None else engine)
+    if delta is not None:
+        check_delta(delta)
+        if trust in (None, NOBODY):
+            raise ValueError("--delta goes with --trust 'two servers', and only there")
     if chosen.is_served:
         check_writable("--out", out, data, public, test, schema)
     elif test is None:

@@ -97,6 +97,7 @@ def _rows(likely: "AnyArray", first: int) -> "IntArray":
     return np.arange(first + 1, first + 1 + len(likely))
 
 
+_NOT_WRITTEN = (".xlsx", ".xls", ".ods", ".json", ".html", ".gz", ".zip", ".feather")
 _BLOCK = 50_000  # rows at once
 _STEPS = 1 << 18  # of a loop, in less time than it takes to load a compiler
 _MEASURED = 200_000  # rows whose chances are kept, for measures of them together
@@ -187,6 +188,8 @@ def predict(
     began = time.monotonic()
     check_file(model, "a model that tacit fit wrote")
     heading = check_table(data, written=(decimal, encoding))
+    if out.suffix.lower() in _NOT_WRITTEN:
+        raise ValueError(f"--out {out} would not be what its name says: give .csv or .parquet")
     check_writable("--out", out, model, data)
     check_engine(engine)
     with on_interrupt():

@@ -255,7 +255,7 @@ class Ledger:
             return Book(connection, count, head)  # nothing was ever released
         if not known:
             raise LedgerError(
-                f"ledger {self.path} has {count} releases but its mark {self.mark} is missing; "
+                f"ledger {self.path} has releases ({count}) but its mark {self.mark} is missing; "
                 "if the ledger was moved here on purpose: tacit ledger adopt"
             )
         mark = max(known, key=lambda each: each.final[0])

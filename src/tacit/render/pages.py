@@ -18,7 +18,7 @@ import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table, in_digits
-from tacit.render.drawing import Drawing, as_table, draw, short
+from tacit.render.drawing import Drawing, as_table, draw, short, widen
 
 
 def environment(package: str) -> Environment:
@@ -268,8 +268,8 @@ def _figure_of(chart: Chart) -> Any:
     axis = figure.subplots()
     axis.set(xscale=chart.x_scale, yscale=chart.y_scale, xlabel=chart.x_label, ylabel=chart.y_label)
     places = sorted({x for line in chart.lines for x in line.x})
-    if len(places) == 1 and chart.x_scale == "log":
-        axis.set_xlim(places[0] / 2, 2 * places[0])  # else the last digit of a float is its room
+    if len(places) == 1:  # an axis has a length, also around one point
+        axis.set_xlim(*widen(places, chart.x_scale, share=0.1))
     numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes = count()
     for line in chart.lines:

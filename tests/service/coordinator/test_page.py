@@ -436,7 +436,7 @@ def test_who_has_spoken_is_in_the_order_of_names():
     names = ["St Brendan", "St Agatha", "St Colman"]
     rest = {"asked": 1, "answered": 1, "gone": False, "lied": False, "weight": 1840.3}
     there = {**figures(), "unit": "record", "voices": [{"name": name, **rest} for name in names]}
-    there |= {"kind": "sites", "influence": "by at most 1.84e+03 / n"}
+    there |= {"kind": "sites", "influence": "by at most 1,840 / n"}
     shown = page(there)
     assert [shown.index(name) for name in sorted(names)] == sorted(map(shown.index, names))
     assert "by at most 1,840 / n" in shown

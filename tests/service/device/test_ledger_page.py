@@ -48,6 +48,8 @@ def test_it_shows_releases_and_what_is_left(tmp_path):
         "trial",
         "0.55",
         "0.45",
+        "\N{MULTIPLICATION SIGN}1.35",  # e^0.3, rounded up
+        'max="1.0" value="0.55"',
     ):
         assert words in answer.text, words
     assert HEADERS.items() <= dict(answer.headers).items()
@@ -56,6 +58,17 @@ def test_it_shows_releases_and_what_is_left(tmp_path):
         .headers["content-type"]
         .startswith("text/css")
     )
+
+
+def test_every_release_can_be_taken_along(tmp_path):
+    page = ledger(tmp_path)
+    assert f'href="{page.root}/ledger.json"' in fetched(page, f"{page.root}/").text
+    answer = fetched(page, f"{page.root}/ledger.json")
+    assert HEADERS.items() <= dict(answer.headers).items()
+    assert [release["how"] for release in answer.json()["releases"]] == ["privunit", "duchi"]
+    assert answer.json()["owners"]["owner 0"]["spent"] == "0.55"
+    (tmp_path / "ledger.mark").unlink()
+    assert fetched(page, f"{page.root}/ledger.json").status_code == 503
 
 
 def test_names_are_escaped(tmp_path):

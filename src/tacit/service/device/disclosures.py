@@ -7,9 +7,10 @@ another host is refused: a page elsewhere cannot have its own name point here an
 """
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tacit.learners.owners.sum_query import SealedQuery
-from tacit.learners.query import pack, report_size
+from tacit.learners.query import pack, report_size, write_bound
 from tacit.mechanisms.streams import rational, secure
 from tacit.owner.ledger import Ledger, LedgerError
+from tacit.owner.ledger_entries import Entry
 from tacit.owner.policy import Policy, figures, owners, round_up
 from tacit.render.pages import environment
 from tacit.service.device.client import Link
@@ -156,6 +158,7 @@ class LedgerPage:
         """The ASGI application, all of it under `root`."""
         routes = [
             Route(f"{self.root}/", self.page, methods=["GET"]),
+            Route(f"{self.root}/ledger.json", self.export, methods=["GET"]),
             *static_routes("tacit.render", under=self.root),
         ]
         middleware = [
@@ -169,22 +172,45 @@ class LedgerPage:
         return made
 
     async def page(self, request: Request) -> Response:
+        return await self._told(lambda: HTMLResponse(self._html()))
+
+    async def export(self, request: Request) -> Response:
+        """Every release, as `tacit ledger show --json` prints it."""
+        return await self._told(self._json)
+
+    async def _told(self, make: Callable[[], Response]) -> Response:
         try:
-            return HTMLResponse(await run_in_threadpool(self._html))
+            return await run_in_threadpool(make)
         except LedgerError as problem:
             text = _TEMPLATES.get_template("ledger_problem.html").render(
                 root=self.root, problem=str(problem), **_TITLE
             )
             return HTMLResponse(text, 503)
 
-    def _html(self) -> str:
+    def _entries(self) -> list[Entry]:
         ledger = Ledger(self._file, self._mark, self._also)
         try:
-            entries = ledger.entries()
+            return ledger.entries()
         finally:
             ledger.close()
+
+    def _json(self) -> Response:
+        entries = self._entries()
+        told = {"releases": [figures(entry) for entry in entries]}
+        return JSONResponse(
+            told | {"owners": owners(entries, self._policy)},
+            headers={"content-disposition": 'attachment; filename="ledger.json"'},
+        )
+
+    def _html(self) -> str:
+        entries = self._entries()
         releases = [
-            {**figures(entry), "cost": round_up(entry.cost), "size": len(entry.report)}
+            {
+                **figures(entry),
+                "cost": round_up(entry.cost),
+                "size": len(entry.report),
+                "odds": odds_in_words(entry.cost),
+            }
             for entry in reversed(entries[-_MOST:])
         ]
         return _TEMPLATES.get_template("ledger.html").render(
@@ -201,6 +227,18 @@ class LedgerPage:
 
 
 _TITLE = {"title": "Your ledger"}
+
+
+def odds_in_words(epsilon: Fraction) -> str:
+    """By what factor a release of this epsilon changes odds at most.
+
+    >>> odds_in_words(Fraction(2)), odds_in_words(Fraction(1, 4)), odds_in_words(Fraction(0))
+    ('\N{MULTIPLICATION SIGN}7.39', '\N{MULTIPLICATION SIGN}1.29', '\N{MULTIPLICATION SIGN}1')
+    """
+    return f"\N{MULTIPLICATION SIGN}{write_bound(exp(min(float(epsilon), _LARGEST_POWER)))}"
+
+
+_LARGEST_POWER = 700.0  # of e that a float holds
 
 
 class _SecurityHeaders:
