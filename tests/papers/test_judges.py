@@ -536,3 +536,22 @@ def test_the_feature_method_is_better_and_steadier_beyond_noise():
     assert verdict("c", rows([0.20, 0.19, 0.18], 0.005), *steadier) == "holds"
     assert verdict("c", rows([0.299, 0.279, 0.259], 0.018), *better) == "differs"
     assert verdict("c", rows([0.20, 0.19, 0.18], 0.018), *steadier) == "differs"
+
+
+@pytest.mark.parametrize(("paper", "where"), [("a", "section V-C"), ("b", "section 4.1")])
+def test_that_boosting_brings_nothing_needs_a_second_learner(paper, where):
+    """A curve stays level, too, where every further round was dropped."""
+    level = curve([0.04] * 5, paper=paper, learner="logistic", epsilon=None)
+    dropped = [level[0], *(replace(row, reached=0.0, error=None) for row in level[1:])]
+    words = (where.lower(), "brings regressions nothing", "without privacy")
+
+    def judged(rows):
+        (claim,) = (
+            claim
+            for claim in judge_all(paper, PAPERS[paper].statements(), rows)
+            if all(word in f"{claim.where}: {claim.text}".lower() for word in (*words, "mnist"))
+        )
+        return claim.verdict
+
+    assert judged(level) == "holds"
+    assert judged(dropped) == "differs"
