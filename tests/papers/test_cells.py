@@ -13,6 +13,7 @@ import pytest
 
 from tacit_papers import runner as module
 from tacit_papers import state
+from tacit_papers.ours.break_even import cells_ahead
 from tacit_papers.rows_file import EARLIER, CellRow, read_blocks, read_rows, write_rows
 from tacit_papers.runner import run_cells, versions
 from tacit_papers.sources import code_digests, digest_of_sources, is_as_read
@@ -78,6 +79,13 @@ def test_a_data_set_is_loaded_once_and_the_longest_cells_come_first():
         for cell, dataset, cost in zip(cells(1, 2, 3, 4, 5), sets, costs, strict=True)
     ]
     assert [cell.number for cell in module.in_order(made)] == [2, 4, 3, 5, 1]
+
+
+def test_first_runs_of_everything_come_first():
+    order = module.in_order(cells_ahead(quick=False, seed=1, datasets=("adult", "pnad")))
+    runs = [getattr(cell, "run", 0) for cell in order]
+    assert runs == sorted(runs)
+    assert max(runs) > 0
 
 
 def test_other_settings_other_seeds_and_other_sources_are_measured_again(monkeypatch):

@@ -238,7 +238,10 @@ def sites(feature, average):
 
 
 def test_curves_of_sites():
-    text = "mnist: with privacy the feature method is better than the average whatever epsilon is"
+    text = (
+        "mnist: with privacy the feature method is better than the average whatever epsilon is, on "
+        "average over points by two standard errors"
+    )
     assert judged("c", sites((0.3, 0.1), (0.5, 0.2)))["Fig. 3a", text].verdict == "holds"
     assert judged("c", sites((0.3, 0.25), (0.5, 0.2)))["Fig. 3a", text].verdict == "differs"
     text = "mnist: both private methods get better with epsilon (two standard errors)"

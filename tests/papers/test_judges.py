@@ -477,3 +477,81 @@ def test_time_of_a_participant_is_judged_for_one_thing_at_a_time():
 
     assert judged(0.5, "attributes") == judged(0.25, "rows") == judged(4.0, "rounds") == "holds"
     assert judged(0.3, "attributes") == judged(0.1, "rows") == judged(6.0, "rounds") == "differs"
+
+
+@pytest.mark.parametrize(
+    ("others", "std", "expected"),
+    [
+        ((0.6, 0.55), 0.01, "holds"),  # ahead
+        ((0.7, 0.7), 0.01, "differs"),  # all alike: nobody is most accurate
+        ((0.66, 0.55), 0.3, "differs"),  # ahead by less than noise
+    ],
+)
+@pytest.mark.parametrize(
+    ("paper", "where", "figure"),
+    [("a", "Table II, Fig. 2", "Fig. 2"), ("b", "Fig. 3", "Fig. 3")],
+)
+def test_most_accurate_is_ahead_and_not_only_level(paper, where, figure, others, std, expected):
+    means = {"piecewise": 0.7, "duchi": others[0], "laplace": others[1]}
+    rows = [
+        row
+        for mechanism, mean in means.items()
+        for row in firsts([mean] * 5, where=where, paper=paper, mechanism=mechanism, std=std)
+    ]
+    assert verdict(paper, rows, f"{figure}: mnist", "most accurate") == expected
+
+
+def test_more_accuracy_than_duchi_is_beyond_noise():
+    def rows(mean):
+        return [
+            replace(row, owners=owners, error=error)
+            for mechanism, own, error in (("piecewise", mean, 0.1), ("duchi", 0.7, 0.2))
+            for owners in (100, 1_000)
+            for row in firsts(
+                [own],
+                where="Fig. 4",
+                paper="b",
+                learner="logistic",
+                mechanism=mechanism,
+                epsilons=(5.0,),
+            )
+        ]
+
+    words = ("Fig. 4", "any number of owners")
+    assert verdict("b", rows(0.75), *words) == "holds"
+    assert verdict("b", rows(0.70), *words) == "differs"
+
+
+def test_the_feature_method_is_better_and_steadier_beyond_noise():
+    def rows(feature, std):
+        lines = (("FL feature", feature, std), ("AL average", [0.30, 0.28, 0.26], 0.02))
+        return [
+            row
+            for name, means, spread in lines
+            for row in site_line(f"{name}, as published", means, "records", std=spread)
+        ]
+
+    better, steadier = ("mnist", "whatever records is"), ("mnist", "over records per site, too")
+    assert verdict("c", rows([0.20, 0.19, 0.18], 0.005), *better) == "holds"
+    assert verdict("c", rows([0.20, 0.19, 0.18], 0.005), *steadier) == "holds"
+    assert verdict("c", rows([0.299, 0.279, 0.259], 0.018), *better) == "differs"
+    assert verdict("c", rows([0.20, 0.19, 0.18], 0.018), *steadier) == "differs"
+
+
+@pytest.mark.parametrize(("paper", "where"), [("a", "section V-C"), ("b", "section 4.1")])
+def test_that_boosting_brings_nothing_needs_a_second_learner(paper, where):
+    """A curve stays level, too, where every further round was dropped."""
+    level = curve([0.04] * 5, paper=paper, learner="logistic", epsilon=None)
+    dropped = [level[0], *(replace(row, reached=0.0, error=None) for row in level[1:])]
+    words = (where.lower(), "brings regressions nothing", "without privacy")
+
+    def judged(rows):
+        (claim,) = (
+            claim
+            for claim in judge_all(paper, PAPERS[paper].statements(), rows)
+            if all(word in f"{claim.where}: {claim.text}".lower() for word in (*words, "mnist"))
+        )
+        return claim.verdict
+
+    assert judged(level) == "holds"
+    assert judged(dropped) == "differs"

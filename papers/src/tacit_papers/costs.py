@@ -1,6 +1,7 @@
-"""How many seconds of processor a cell takes, as a whole run measured it: by that cells are put in
-order, and the time that is left is told. `python -m tacit_papers.costs ROWS...` takes it anew from
-the heads of rows on disk; cells that nobody has measured, and quick ones, go by their own guess.
+"""How many seconds of processor a cell takes: by that cells are put in order, and the time that is
+left is told. `python -m tacit_papers.costs ROWS...` takes them from the heads of rows on disk;
+until it has met rows of a cell they are those of one run, scaled, or of cells like it. What is not
+named here, and quick cells, go by their own guess.
 
 Times are no part of what is measured: they stand apart, so that to correct them voids no row.
 """

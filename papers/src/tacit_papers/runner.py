@@ -26,7 +26,7 @@ from multiprocessing import active_children, get_context, parent_process
 from pathlib import Path
 from threading import Thread
 from time import perf_counter, process_time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -115,6 +115,9 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **found, "tacit": tacit.__version__}
 
 
+Kept = TypeVar("Kept", bound=Cell)
+
+
 def run_cells(
     cells: Sequence[Cell],
     path: Path,
@@ -165,15 +168,16 @@ def run_cells(
     return missing
 
 
-def in_order(cells: Iterable[Cell]) -> list[Cell]:
+def in_order(cells: Iterable[Kept]) -> list[Kept]:
     """Cells of one data set after another, so that a worker loads each once; of data sets, and of
-    the cells of each, the longest first, so that all workers end at about the same time.
+    the cells of each, the longest first, so that all workers end at about the same time. Where
+    every run is a cell of its own, first runs of everything come first: who stops has those.
     """
-    by_set: dict[str, list[Cell]] = {}
+    groups: dict[tuple[int, str], list[Kept]] = {}
     for cell in cells:
-        by_set.setdefault(cell.dataset, []).append(cell)
-    sets = sorted(by_set.values(), key=_seconds_of, reverse=True)
-    return [each for own in sets for each in sorted(own, key=lambda cell: -cell.seconds)]
+        groups.setdefault((getattr(cell, "run", 0), cell.dataset), []).append(cell)
+    sets = sorted(groups.items(), key=lambda group: (group[0][0], -_seconds_of(group[1])))
+    return [each for _, own in sets for each in sorted(own, key=lambda cell: -cell.seconds)]
 
 
 def _seconds_of(cells: Iterable[Cell]) -> float:

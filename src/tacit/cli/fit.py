@@ -161,9 +161,9 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="classifier; boosting (papers A, B); sites (paper C); peers (in turns), stumps "
-            "(paper D) or trees (after InPriv); with tacit-papers also DiffPRS (paper D as "
-            "published), a simulation and NOT PRIVATE."
+            help="classifier; boosting (papers A, B); sites (paper C; of amounts in Python and by "
+            "tacit serve); peers (in turns), stumps (paper D) or trees (after InPriv); with "
+            "tacit-papers also DiffPRS (paper D as published), a simulation and NOT PRIVATE."
         ),
     ] = "classifier",
     features: Annotated[

@@ -224,6 +224,10 @@ MOST_COLUMNS = 5_000  # numbers of a row, after encoding
 _UNTYPED = 10  # times as many columns are not looked at
 _NOTES = 20  # on columns, that are told one by one
 MOST_VALUES = 100  # different texts of a category, and classes of a label
+_OF_AMOUNTS = (
+    " (amounts themselves are learned from sites: SiteEnsembleRegressor in Python, or `tacit "
+    'serve` with kind = "sites" and target = "numbers")'
+)
 # a text column with more different values than this part of its rows names things, it does not sort
 # them
 _NAMES = 0.5
@@ -268,13 +272,13 @@ def describe(
     if not 2 <= len(classes) <= MOST_VALUES:
         raise ValueError(
             f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "
-            f"{len(classes)}: "
-            "give rows of several classes, or a column of classes instead of amounts"
+            f"{len(classes)}: give rows of several classes, or a column of classes instead of "
+            f"amounts{_OF_AMOUNTS}"
         )
     if not numbers and labels.dtype.kind == "f" and len(classes) > 20 and (labels % 1 > 0).any():
         raise ValueError(
             f"label {label!r} holds {len(classes)} different amounts in the public rows: name a "
-            "column of classes, or write a class for each range of amounts into one"
+            f"column of classes, or write a class for each range of amounts into one{_OF_AMOUNTS}"
         )
     for name in (*leave_out, *categories):
         if name not in table.columns and name not in table.left_out:

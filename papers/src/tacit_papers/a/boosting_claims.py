@@ -410,7 +410,8 @@ def _coefficients_stay(private: bool) -> Judge:
 def _no_gain(dataset: str, epsilons: Sequence[float | None]) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         ends = [_ends(rows, dataset, "logistic", epsilon) for epsilon in epsilons]
+        boosted = all(len(_line(rows, dataset, "logistic", epsilon)) > 1 for epsilon in epsilons)
         met = all(first.mean - last.mean < 0.02 for first, last in ends)
-        return met, "; ".join(percent(first.mean, last.mean) for first, last in ends)
+        return boosted and met, "; ".join(percent(first.mean, last.mean) for first, last in ends)
 
     return judge

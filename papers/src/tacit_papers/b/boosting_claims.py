@@ -50,8 +50,9 @@ def _boosted_regressions() -> list[Statement]:
 def _no_gain(epsilon: float | None) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         mechanism = "none" if epsilon is None else "piecewise"
-        first, last = _ends(rows, "mnist", "logistic", epsilon, mechanism)
-        return last.learners > 1 and first.mean - last.mean < 0.02, percent(first.mean, last.mean)
+        own = _line(rows, "mnist", "logistic", epsilon, mechanism)
+        first, last, boosted = own[0], own[-1], len([row for row in own if row.reached]) > 1
+        return boosted and first.mean - last.mean < 0.02, percent(first.mean, last.mean)
 
     return judge
 

@@ -12,6 +12,7 @@ from tacit_papers.claims import (
     Reason,
     Rows,
     Statement,
+    average,
     exceeds,
     percent,
 )
@@ -191,15 +192,6 @@ def _accuracy(row: PeerRow) -> Mean:
     raise NoRowsError(f"no accuracy of {row.method}")
 
 
-def _average(points: Sequence[Mean]) -> Mean:
-    """The mean over several epsilons, which have the same owners in every run: spreads are taken to
-    go together, on the safe side.
-    """
-    count = len(points)
-    std = sum(point.std for point in points) / count
-    return Mean(sum(point.mean for point in points) / count, std, points[0].runs)
-
-
 def _means(points: Sequence[Mean]) -> str:
     return percent(*(point.mean for point in points))
 
@@ -261,7 +253,7 @@ def _costs(dataset: str) -> Judge:
 def _better(dataset: str, epsilons: tuple[float, ...]) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         own, other = (
-            _average([_at(rows, dataset, method, epsilon) for epsilon in epsilons])
+            average([_at(rows, dataset, method, epsilon) for epsilon in epsilons])
             for method in (_OWN, _OTHER)
         )
         return exceeds(own, other), _means([own, other])
@@ -295,7 +287,7 @@ def _base_model(dataset: str) -> Judge:
 def _in_the_end(dataset: str) -> Judge:
     def judge(rows: Rows) -> tuple[bool, str]:
         own, alone = (
-            _average([_at(rows, dataset, method, epsilon) for epsilon in EPSILONS])
+            average([_at(rows, dataset, method, epsilon) for epsilon in EPSILONS])
             for method in (_OWN, ALONE)
         )
         return exceeds(own, alone), _means([own, alone])

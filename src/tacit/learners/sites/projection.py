@@ -101,19 +101,24 @@ class Projection:
 def _see(
     X: FloatArray, centre: FloatArray, directions: FloatArray, constant: float, seen: FloatArray
 ) -> None:
-    """Four rows at a time share the reading of directions; each sum runs over features in order."""
+    """Each sum runs over features in order; four of them are added before it goes to memory."""
     features, columns = directions.shape
-    for first in range(0, len(X), 4):
-        last = min(first + 4, len(X))
-        seen[first:last, :columns] = 0.0
+    away, fours = np.empty(features), features - features % 4
+    for i in range(len(X)):
         for j in range(features):
-            for i in range(first, last):
-                away = 0.0 if np.isnan(X[i, j]) else X[i, j] - centre[j]
-                away = min(max(away, -_LARGEST), _LARGEST)
-                for k in range(columns):
-                    seen[i, k] += away * directions[j, k]
+            shifted = 0.0 if np.isnan(X[i, j]) else X[i, j] - centre[j]
+            away[j] = min(max(shifted, -_LARGEST), _LARGEST)
+        seen[i, :columns] = 0.0
+        for j in range(0, fours, 4):
+            a, b, c, d = away[j], away[j + 1], away[j + 2], away[j + 3]
+            for k in range(columns):
+                two = (seen[i, k] + a * directions[j, k]) + b * directions[j + 1, k]
+                seen[i, k] = (two + c * directions[j + 2, k]) + d * directions[j + 3, k]
+        for j in range(fours, features):
+            for k in range(columns):
+                seen[i, k] += away[j] * directions[j, k]
         if constant > 0.0:
-            seen[first:last, columns] = constant
+            seen[i, columns] = constant
 
 
 @kernel
