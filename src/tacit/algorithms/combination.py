@@ -24,6 +24,7 @@ from tacit.algorithms.question import (
     next_question,
 )
 from tacit.algorithms.summed_gradients import SummedGradients
+from tacit.algorithms.wide_start import stand_ins
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient
@@ -45,6 +46,7 @@ _TILTED = 15  # columns along which owners' rows may lie elsewhere
 # standard errors by which public rows must contradict owners to be believed, by whether the belief
 # began as the data user's own model
 _DOUBTS = {True: 2.0, False: 1.5}
+_STAND_INS, _TIMES = 600, 12  # rows in owners' place, where public ones are fewer; times as many
 _AHEAD = 1.0  # standard errors by which the belief must be ahead to do without that model
 
 
@@ -157,9 +159,14 @@ class Combination:
 
     @property
     def gain(self) -> float:
-        """Expected fall of the mean log loss if everybody answers, in nats."""
+        """Expected fall of the mean log loss below the data user's own model if everybody answers,
+        in nats. Where the belief does not begin as that model and is behind it on rows that neither
+        has seen, answers must make up for that first.
+        """
         chances = softmax(self._posterior.scores(self._posterior.theta))
-        return 0.5 * self._mean_square(self._split_covariance[0], 1 - (chances**2).sum(axis=1))
+        told = 0.5 * self._mean_square(self._split_covariance[0], 1 - (chances**2).sum(axis=1))
+        behind = 0.0 if self._begins_as_own else min(0.0, float(self._lead.mean()))
+        return max(0.0, told + behind)
 
     @property
     def change(self) -> float:
@@ -376,9 +383,15 @@ def _posterior_of(
         mean=mean,
         plain=slice(0, linear),
         tilt=tilt,
-        owners=StandIn(phi, public.classes, tilt.columns),
+        owners=StandIn(_with_others(basis, phi, public), public.classes, tilt.columns, len(phi)),
         fitted=fitted,
     )
+
+
+def _with_others(basis: Basis, phi: FloatArray, public: Public) -> FloatArray:
+    """Features of public rows and of rows between them."""
+    between = stand_ins(public, min(_STAND_INS, _TIMES * len(phi))).X
+    return np.vstack([phi, basis.transform(between)]) if len(between) else phi
 
 
 def _explained_by(own: PublicModel) -> float:

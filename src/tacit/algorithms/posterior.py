@@ -87,14 +87,15 @@ class Forecast:
 
 @dataclass(eq=False)
 class StandIn:
-    """Public rows in place of owners': features `phi` (rows, features), the constant one first, in
-    which owners may have a level of their own, and those along which owners' rows may lie elsewhere
-    (`tilted`).
+    """Public rows in place of owners', and rows between them: features `phi` (rows, features), the
+    constant one first, in which owners may have a level of their own, and those along which owners'
+    rows may lie elsewhere (`tilted`). All are made of the first `known`, and say no more than these.
     """
 
     phi: FloatArray
     classes: int
     tilted: slice
+    known: int
 
     def __post_init__(self) -> None:
         self._contrasts = contrasts(self.classes)
@@ -147,7 +148,7 @@ class StandIn:
         secant = float((shift * moved).sum()) / max(float((moved**2).sum()), 1e-300)
         level = asked.scale  # variances that a few rows have along their own axes are too far apart
         apart = (self._together(coefficients) - asked.reference)[:, asked.kept]
-        rough = self.phi.shape[1] / (self.phi.shape[1] + rows)
+        rough = self.phi.shape[1] / (self.phi.shape[1] + self.known)
         mean = (1 - rough) * told.mean(axis=0)
         mean += rough * (clipped + secant * apart * level).ravel()
         away = self._contrasts - (chances @ self._contrasts)[:, np.newaxis]
@@ -156,7 +157,7 @@ class StandIn:
         change += rough * np.kron(each.mean(axis=0), self._alone(asked.kept, level))
         columns = self._columns - shares @ self._columns / rows
         leaning = (1 - rough) * told.T @ columns / rows
-        unsure = rounds * float(told.var(axis=0).mean()) / rows
+        unsure = rounds * float(told.var(axis=0).mean()) / self.known
         return Forecast(mean, np.hstack([change, leaning]), noise + unsure)
 
     def _together(self, coefficients: FloatArray) -> FloatArray:
@@ -234,13 +235,14 @@ class Posterior:
 
     @property
     def owners_chances(self) -> FloatArray:
-        """How likely each class is for public rows, if owners had them."""
+        """How likely each class is for the rows that stand in for owners'."""
         return self.owners.chances(self._all)
 
     @property
     def likeness(self) -> FloatArray:
         """How much each public row counts where owners' rows lie; 1 on average."""
-        return self.owners.shares(self._tilt)
+        shares = self.owners.shares(self._tilt)[: len(self.phi)]
+        return np.asarray(shares / shares.mean())
 
     def scores(self, theta: FloatArray) -> FloatArray:
         """Scores of public rows under coefficients (classes - 1, features)."""

@@ -132,7 +132,7 @@ def next_question(
     radius are those of the least predicted variance, by both kinds of noise.
     """
     kept, scale = _features(chances, variances, posterior.classes - 1, population)
-    drawn = _Drawn.of(chances, population.rows, posterior.phi[:, kept] * scale)
+    drawn = _Drawn.of(chances, population.rows, posterior.owners.phi[:, kept] * scale)
     found = list[tuple[float, RoundQuestion]]()
     for part in _PARTS:
         reference = np.zeros_like(posterior.theta)
@@ -151,8 +151,8 @@ def _questions(
     reference: FloatArray,
 ) -> Iterator[tuple[float, RoundQuestion]]:
     """Questions about one model by reach and radius, each with its predicted noise / signal^2."""
-    chances, asked = drawn.chances, softmax(posterior.scores(reference))
     features, matrix = drawn.features, contrasts(posterior.classes)
+    chances, asked = drawn.chances, softmax(posterior.owners.phi @ reference.T @ matrix.T)
     squares, numbers = (features**2).sum(axis=1), matrix.shape[1] * len(kept)
     lengths = longest_residuals(asked) * np.sqrt(squares)
     said = matrix - (asked @ matrix)[:, np.newaxis]
@@ -174,7 +174,7 @@ def _questions(
             )
             mean = np.einsum("iy,iya->ia", chances * ball.left, said)
             unsure = float((weights**2 * squares * (mean**2).sum(axis=1)).mean())
-            noise = spread / population.owners + unsure / len(features) / numbers
+            noise = spread / population.owners + unsure / posterior.owners.known / numbers
             signal = float((weights * squares * (gain * ball.left).sum(axis=1)).mean())
             yield noise / max(signal, 1e-300) ** 2, question
 
