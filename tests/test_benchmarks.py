@@ -108,8 +108,12 @@ def test_what_came_of_plans_is_read_from_the_made_table():
         ]
     )
     alone, both = measured_in_table(made)
-    assert alone == Measured("pnad", 50, 0.5, "nobody", runs=(0,), came=-0.1, error=0.0)
-    assert both == Measured("pnad", 1000, 0.5, "two servers", runs=(0, 1), came=2.9, error=0.3)
+    assert alone == Measured(
+        "pnad", 50, 0.5, "nobody", runs=(0,), accuracy=76.6, came=-0.1, error=0.0
+    )
+    assert both == Measured(
+        "pnad", 1000, 0.5, "two servers", runs=(0, 1), accuracy=82.0, came=2.9, error=0.3
+    )
     with pytest.raises(ValueError, match="a cell that is none: 'nothing'"):
         list(measured_in_table(made.replace("76.6 (-0.1)", "nothing")))
 
@@ -124,5 +128,5 @@ def test_what_came_of_plans_is_the_mean_of_runs_on_disk():
         ),
     ]
     assert list(measured_in_rows(lines)) == [
-        Measured("pnad", 50, 1.0, "nobody", runs=(100, 101), came=2.0, error=1.0)
+        Measured("pnad", 50, 1.0, "nobody", runs=(100, 101), accuracy=72.0, came=2.0, error=1.0)
     ]
