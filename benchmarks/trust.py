@@ -90,7 +90,6 @@ def _run(
         model = fit_together(look.combination.map, cohort, public)
         right = round(100 * task.accuracy(model.predict(task.split.X_test)), 2)
         print(json.dumps({"task": task.name, "public_rows": len(public.y), "together": right}))
-    foreseen = look.combination.expected_rise(50, 0)
     asks = refine(public, crowd, "auto", crowd.epsilon, own=own, outlook=look)
     refined = Inline(cohort, crowd.epsilon, seeded(run)).run(asks)
     test = task.split.X_test
@@ -103,7 +102,7 @@ def _run(
         trust=crowd.trust,
         public_only=round(100 * task.accuracy(own.model.predict(test)), 2),
         accuracy=round(100 * task.accuracy(refined.model.predict(test)), 2),
-        foreseen=round(100 * foreseen, 2),
+        foreseen=round(100 * look.promised, 2),
         rounds=len(refined.records),
         ended=refined.ended,
         seconds=round(time.monotonic() - began, 1),

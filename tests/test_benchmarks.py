@@ -15,6 +15,7 @@ from benchmarks import __main__ as command
 from benchmarks import boosting, proofs, refining, rounds, timing
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
+from benchmarks.plans import Measured, measured_in_rows, measured_in_table
 from benchmarks.service.siege import SiegeRow, figures
 from benchmarks.sizes import measure_method, write_rows
 from benchmarks.tables import Table, Verdict
@@ -108,3 +109,41 @@ def test_a_siege_is_written_beside_its_quiet_and_is_met_where_nothing_is_lost():
     assert row["strangers"] == "floods"
     assert (row["median_ms"], row["in_quiet"], row["met"]) == (15.0, 10.0, "yes")
     assert figures(table, lost=1)[0]["met"] == "no"
+
+
+def test_what_came_of_plans_is_read_from_the_made_table():
+    """Rises in brackets: of two runs where they have a standard error, else of the first alone."""
+    made = "\n".join(
+        [
+            "before",
+            "<!-- table: both trusts; code 0 -->",
+            "| task | epsilon | 50 rows, nobody | 1,000 rows, two servers |",
+            "|---|---|---|---|",
+            "| pnad | 0.5 | 76.6 (-0.1) | 82.0 (+2.9 ± 0.3) |",
+            "<!-- end of table -->",
+            "| another | 1 | 2 | 3 |",
+        ]
+    )
+    alone, both = measured_in_table(made)
+    assert alone == Measured(
+        "pnad", 50, 0.5, "nobody", runs=(0,), accuracy=76.6, came=-0.1, error=0.0
+    )
+    assert both == Measured(
+        "pnad", 1000, 0.5, "two servers", runs=(0, 1), accuracy=82.0, came=2.9, error=0.3
+    )
+    with pytest.raises(ValueError, match="a cell that is none: 'nothing'"):
+        list(measured_in_table(made.replace("76.6 (-0.1)", "nothing")))
+
+
+def test_what_came_of_plans_is_the_mean_of_runs_on_disk():
+    lines = [
+        '{"task": "pnad", "public_rows": 50, "together": 83.0}',
+        *(
+            f'{{"task": "pnad", "public_rows": 50, "epsilon": 1.0, "trust": "nobody", "run": {run},'
+            f' "public_only": 70.0, "accuracy": {right}}}'
+            for run, right in ((100, 71.0), (101, 73.0))
+        ),
+    ]
+    assert list(measured_in_rows(lines)) == [
+        Measured("pnad", 50, 1.0, "nobody", runs=(100, 101), accuracy=72.0, came=2.0, error=1.0)
+    ]

@@ -16,7 +16,6 @@ from tacit.engines.inline import Inline
 from tacit.sums import NOBODY
 
 CHOOSING, JUDGING = 0, 1000  # first seeds: constants were chosen on the former, never on the latter
-_DRAWS = 50
 Place = tuple[Setting, float]  # a setting without its seed, an epsilon
 
 
@@ -72,7 +71,7 @@ def trials(setting: Setting, epsilons: Sequence[float], trust: str = NOBODY) -> 
             public=alone,
             private=right["private"],
             combined=right["combined"],
-            promised=outlook.combination.expected_rise(_DRAWS, 0) if collect else 0.0,
+            promised=outlook.promised,
             collect=collect,
         )
 

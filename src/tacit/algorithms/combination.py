@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
-from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
 from tacit.algorithms.question import (
     AnsweredQuestion,
     Population,
@@ -179,19 +179,24 @@ class Combination:
 
     def expected_rise(self, draws: int, seed: int) -> float:
         """Expected rise of accuracy over the data user's own model: models drawn as answers would
-        make them, truths around them.
+        make them, truths around them. Of more than two classes by rows left out: a few rows of
+        each seem told apart by any model that was fitted to them.
         """
         explained, after = self._split_covariance
-        coins, size = np.random.default_rng(seed), len(after)
+        coins, size, shape = np.random.default_rng(seed), len(after), self._posterior.theta.shape
         roots = [_root(part) for part in (explained, after)]
         rows, rise = np.arange(len(self.public.y)), 0.0
-        before = np.argmax(self._start, axis=1)
+        many, said = self.public.classes > 2, self._posterior.scores(self._posterior.theta)
+        before = np.argmax(self.own.held_out if many else self._start, axis=1)
+        said = self.held_out if many else said
         for _ in range(draws):
-            steps = [root @ coins.normal(size=size) for root in roots]
-            heard = self._posterior.theta + steps[0].reshape(self._posterior.theta.shape)
-            truth = heard + steps[1].reshape(heard.shape)
-            chance = softmax(self._posterior.scores(truth))
-            guess = np.argmax(self._posterior.scores(heard), axis=1)
+            steps = [
+                self._posterior.scores((root @ coins.normal(size=size)).reshape(shape))
+                for root in roots
+            ]
+            heard = said + steps[0]
+            chance = softmax(heard + steps[1])
+            guess = np.argmax(heard, axis=1)
             rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
 
@@ -270,6 +275,17 @@ class Outlook:
         return f"the log loss would fall by {fall}, {LEAST_GAIN:g} is the least worth asking for"
 
     @property
+    def promised(self) -> float:
+        """The rise that a plan tells: nothing where nobody is to be asked, and no more than there
+        is to be put right.
+        """
+        alone = self.own.expected
+        if alone == 1.0:
+            alone = accuracy_of_no_mistake(len(self.combination.public.y))
+        most = 1.0 if alone is None else 1.0 - alone
+        return 0.0 if self.why_not else max(0.0, min(most, self.rise))
+
+    @property
     def own(self) -> PublicModel:
         """The data user's model that it begins with."""
         return self.combination.own
@@ -292,7 +308,6 @@ def look_ahead(
     belief = Combination(public, own, maps, crowd)
     with threadpool_limits(1):
         change, rise = belief.change, belief.expected_rise(_DRAWS, 0)
-        most = 1 / (2 + len(public.y)) if own.accuracy == 1.0 else 1.0  # that is likely to be wrong
         return Outlook(
             belief,
             belief.gain,
@@ -300,14 +315,25 @@ def look_ahead(
             rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
             features=belief.features,
             numbers=belief.numbers,
-            doubt=_NO_MISTAKE if most < 1 and min(rise, most) < _LEAST_RISE else "",
+            doubt=_nothing_left(own, len(public.y), rise),
         )
 
 
-_NO_MISTAKE = (
-    "your rows, each left out in turn, are all predicted right: they show nothing that could be "
-    "put right"
-)
+def _nothing_left(own: PublicModel, rows: int, rise: float) -> str:
+    """Why public rows show nothing that could be put right; empty where they do. A rise of less
+    than a tenth of a point is worth asking for where a class is rare and probabilities get better,
+    but not where there are no mistakes, or fewer than that.
+    """
+    if own.accuracy is None or own.accuracy <= 1 - _LEAST_RISE:
+        return ""
+    wrong = 1 - (accuracy_of_no_mistake(rows) if own.accuracy == 1.0 else own.accuracy)
+    if min(rise, wrong) >= _LEAST_RISE:
+        return ""
+    which = "all" if own.accuracy == 1.0 else "nearly all"
+    return (
+        f"your rows, each left out in turn, are {which} predicted right: they show nothing that "
+        "could be put right"
+    )
 
 
 def _outlook_of_sums(summed: SummedGradients) -> Outlook:
@@ -315,7 +341,8 @@ def _outlook_of_sums(summed: SummedGradients) -> Outlook:
     asked. Sites differ, which public rows do not show: from them more is wanted, a rise in nearly
     all models that public rows allow.
     """
-    rise, doubt = summed.expected_rise(_DRAWS, 0), ""
+    rise = summed.expected_rise(_DRAWS, 0)
+    doubt = _nothing_left(summed.own, len(summed.public.y), rise)
     if rise < _LEAST_RISE:
         doubt = "no more rows would be predicted right"
     elif summed.population.site_records:
@@ -323,8 +350,8 @@ def _outlook_of_sums(summed: SummedGradients) -> Outlook:
         wrong = int(np.sum(np.array(each) <= 0))
         if not _SITE_DRAWS - wrong >= _SURE * _SITE_DRAWS:
             doubt = (
-                f"accuracy would rise by {100 * rise:.2f} points on average, but not at all in "
-                f"{wrong} of {_SITE_DRAWS} models that your rows allow, and sites differ, too"
+                f"in {wrong} of {_SITE_DRAWS} models that your rows allow accuracy would not rise "
+                "at all, and sites differ, too"
             )
     return Outlook(
         summed,

@@ -89,7 +89,7 @@ class Forecast:
 class StandIn:
     """Public rows in place of owners', and rows between them: features `phi` (rows, features), the
     constant one first, in which owners may have a level of their own, and those along which owners'
-    rows may lie elsewhere (`tilted`). All are made of the first `known`, and say no more than these.
+    rows may lie elsewhere (`tilted`). All are made of the first `known`, and say no more than they.
     """
 
     phi: FloatArray

@@ -91,6 +91,13 @@ def fit_public(public: Public, names: Iterable[str] = tuple(CANDIDATES)) -> Publ
     return PublicModel(best, model, heat * held_out, accuracy[best], accuracy, expected=expected)
 
 
+def accuracy_of_no_mistake(rows: int) -> float:
+    """What to expect where so many rows were all predicted right: the mean of what they allow,
+    if all accuracies were as likely before.
+    """
+    return (rows + 1) / (rows + 2)
+
+
 def folds_of(y: IntArray) -> IntArray:
     """Folds that deal out each class in turn: two classes with two rows each leave two in every
     training part.

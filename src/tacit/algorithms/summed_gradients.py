@@ -46,7 +46,7 @@ _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
 _TURNS, _STEPS = 2, 30  # of weighing answers and finding the likeliest model, each with its steps
 _PUBLIC = 0.5  # part of its precision that the start keeps
-_FORESEEN = 1.0  # largest variance of coefficients that predictions count on
+_FORESEEN, _OF_MANY_FORESEEN = 1.0, 3.0  # largest variances that predictions count on
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
@@ -249,7 +249,8 @@ class SummedGradients:
     @property
     def _split_variance(self) -> tuple[FloatArray, FloatArray]:
         """What everybody's answers would explain of each coefficient's variance, and the rest."""
-        before = self._public_precision(min(self._scale, _FORESEEN))
+        most = _FORESEEN if self.public.classes == 2 else _OF_MANY_FORESEEN
+        before = self._public_precision(min(self._scale, most))
         noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
         chance = self._chance(self.population.owners)
         after = 1 / (before + self._curve**2 / (noise / (self.rounds * self._left**2) + chance))

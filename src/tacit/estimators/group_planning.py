@@ -22,13 +22,12 @@ import numpy as np
 
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.public_baseline import CANDIDATES, fit_public
+from tacit.algorithms.public_baseline import CANDIDATES, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
 from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
 from tacit.estimators.peer_methods import method_of
-from tacit.estimators.planning import accuracy_of_no_mistake
 from tacit.estimators.sites import loss_of
 from tacit.learners.models.scores import logistic
 from tacit.learners.peers.alike import ALIKE, telling_columns
@@ -100,11 +99,12 @@ class GroupPlan:
     @property
     def why_not(self) -> str:
         """Why nobody is to be asked; empty: it is worth asking."""
-        points = f"{self.measure} would change by {100 * self.rise:+.2f} points"
         if self.rise < _LEAST_RISE:
+            points = f"{self.measure} would change by {100 * self.rise:+.2f} points"
             return f"{points}, {100 * _LEAST_RISE:+.1f} is the least worth asking for"
         if not self.rise > self.doubt:
-            return f"{points} on average, with a standard error of {100 * self.doubt:.2f}"
+            low, high = (100 * (self.rise + side * 2 * self.doubt) for side in (-1, 1))
+            return f"{self.measure} could change by anything from {low:+.1f} to {high:+.1f} points"
         return ""
 
     def __str__(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.kernels import in_arrays
 from tacit.algorithms.combination import LEAST_GAIN, Outlook, look_ahead
-from tacit.algorithms.public_baseline import PublicModel, fit_public
+from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
@@ -121,7 +121,6 @@ class Plan:
         alone = belief.own.expected
         if alone == 1.0:
             alone = accuracy_of_no_mistake(len(public.y))
-        most = 1.0 if alone is None else 1.0 - alone
         return cls(
             owners=population.owners,
             epsilon=population.epsilon,
@@ -129,7 +128,7 @@ class Plan:
             public_rows=len(public.y),
             public_model=belief.own.name,
             public_accuracy=alone,
-            rise=0.0 if outlook.why_not else max(0.0, min(most, outlook.rise)),
+            rise=outlook.promised,
             gain=outlook.gain,
             features=outlook.features,
             numbers=outlook.numbers,
@@ -189,13 +188,6 @@ class Plan:
         rare class it may not where probabilities get much better.
         """
         return self.rise >= _SEEN
-
-
-def accuracy_of_no_mistake(rows: int) -> float:
-    """What to expect where so many rows were all predicted right: the mean of what they allow,
-    if all accuracies were as likely before.
-    """
-    return (rows + 1) / (rows + 2)
 
 
 def _report_bytes(outlook: Outlook) -> int:
