@@ -5,7 +5,7 @@ import pytest
 from benchmarks.problems.problem import Setting, problem_of
 
 from tacit import seeded
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.combination import Combination, look_ahead
 from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population, RoundQuestion, next_question
@@ -195,8 +195,10 @@ def test_a_belief_that_is_behind_the_own_model_must_make_up_for_it_first():
     little, much = (
         look_ahead(problem.public, own, Population(owners, 1.0)) for owners in (2_000, 10_000_000)
     )
-    assert not little.combination._begins_as_own
-    assert little.combination._lead.mean() < 0
+    belief = little.combination
+    assert isinstance(belief, Combination)
+    assert not belief._begins_as_own
+    assert belief._lead.mean() < 0
     assert little.why_not
     assert not much.why_not
 
