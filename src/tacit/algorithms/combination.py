@@ -410,13 +410,19 @@ def _posterior_of(
         mean=mean,
         plain=slice(0, linear),
         tilt=tilt,
-        owners=StandIn(_with_others(basis, phi, public), public.classes, tilt.columns, len(phi)),
+        owners=StandIn(
+            _with_others(basis, phi, public, own), public.classes, tilt.columns, len(phi)
+        ),
         fitted=fitted,
     )
 
 
-def _with_others(basis: Basis, phi: FloatArray, public: Public) -> FloatArray:
-    """Features of public rows and of rows between them."""
+def _with_others(basis: Basis, phi: FloatArray, public: Public, own: PublicModel) -> FloatArray:
+    """Features of public rows and of rows between them; of rows that are told apart without error
+    none are between.
+    """
+    if own.accuracy == 1.0:
+        return phi
     between = stand_ins(public, min(_STAND_INS, _TIMES * len(phi))).X
     return np.vstack([phi, basis.transform(between)]) if len(between) else phi
 

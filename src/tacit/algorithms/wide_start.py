@@ -41,7 +41,7 @@ class StandIns(NamedTuple):
     parts: FloatArray
 
 
-def stand_ins(public: Public, rows: int = _STAND_INS) -> StandIns:
+def stand_ins(public: Public, rows: int | None = None) -> StandIns:
     """Rows as owners may have them: each a public row that is turned around their mean towards
     another one, which leaves mean and covariance as they are. A few hundred rows show few
     directions of wide features; these show how curved the others are.
@@ -50,7 +50,7 @@ def stand_ins(public: Public, rows: int = _STAND_INS) -> StandIns:
     most pairs are of two (ten digits, 200 rows: 88.2 without, 87.8 with them).
     """
     known, mean = len(public.y), public.X.mean(axis=0)
-    others = max(0, rows - known) if public.classes == 2 else 0
+    others = max(0, (_STAND_INS if rows is None else rows) - known) if public.classes == 2 else 0
     coins, away = np.random.default_rng(0), public.X - mean
     one, two = coins.integers(0, known, size=(2, others))
     angle = _NEAREST + (_FARTHEST - _NEAREST) * coins.random((others, 1))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from tacit._util.checks import check_file, check_table, check_writable, one_of
+from tacit._util.checks import check_file, check_table, check_writable, in_digits, one_of
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, table_of, visible
 
@@ -60,7 +60,6 @@ def explain(
     check_writable("--out", out, model, data)
     from tacit.data.table_file import open_rows
     from tacit.estimators.explanation import Explainer
-    from tacit.render.document import in_digits
     from tacit.render.pages import write_page
 
     saved, _ = _read_published(model, campaign_key)
@@ -116,7 +115,7 @@ def _page(
     said: tuple[str, ...],
     command: str,
 ) -> "Document":
-    from tacit.render.document import Document, Figures, Section, Table, in_digits
+    from tacit.render.document import Document, Figures, Section, Table
 
     saved = explainer.saved
     lead = (

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.checks import in_digits
 from tacit._util.types import AnyArray, FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.persistence import SavedModel
@@ -76,7 +77,6 @@ class Explanation:
     def _repr_html_(self) -> str:
         """The columns by importance, for notebooks."""
         from tacit.estimators.displays import table_html
-        from tacit.render.document import in_digits
 
         order = np.argsort(-self.importances, kind="stable")
         lines = [(self.names[place], in_digits(self.importances[place])) for place in order]

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.checks import in_digits
 from tacit._util.types import FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.explanation import Explainer
@@ -32,7 +33,7 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.cells import Cells, Cut
 from tacit.learners.peers.peer_model import Additive, ServedScores
 from tacit.learners.sites.projection import INSIDE, LinearModel
-from tacit.render.document import Document, Figures, Paragraph, Part, Section, Table, in_digits
+from tacit.render.document import Document, Figures, Paragraph, Part, Section, Table
 
 _OPSET = 19  # the first in which texts can be compared
 

@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -168,7 +169,7 @@ class Savable:
         content = self.content()
         target = Path(path)
         if not target.parent.is_dir():
-            raise FileNotFoundError(f"{target}: there is no folder {target.parent}")
+            raise FileNotFoundError(ENOENT, f"No such file: there is no folder {target.parent}")
         if target.is_dir():
             raise IsADirectoryError(f"{target} is a folder: name a file in it")
         draft = target.with_name(f"{target.name}.{os.getpid()}.part")

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import bad, whole
+from tacit._util.checks import bad, in_digits, whole
 from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
 from tacit.owner.ledger_entries import COUNTS, CampaignId, budget_used
 from tacit.owner.policy import Policy
-from tacit.render.document import in_digits
 from tacit.wire import encode, message
 from tacit.wire.codec import fields_of, tag_of
 

@@ -227,18 +227,6 @@ class Document:
         return framed_report(self)
 
 
-def in_digits(value: float | None, digits: int = 3) -> str:
-    """A figure in so many digits, or all of a whole number; a dash where there is none.
-
-    >>> [in_digits(value) for value in (0.123456, 12, 1234567, 1837.21, -999.7)]
-    ['0.123', '12', '1,234,567', '1,837', '-1,000']
-    """
-    if value is None:
-        return "\N{EN DASH}"
-    is_long = isinstance(value, int) or abs(value) >= 10**digits - 0.5
-    return f"{value:,.0f}" if is_long else f"{value:,.{digits}g}"
-
-
 def percent(mean: float, std: float | None = None) -> str:
     """A share for people.
 

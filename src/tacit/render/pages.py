@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table, in_digits
+from tacit._util.checks import in_digits
+from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table
 from tacit.render.drawing import Drawing, as_table, draw, short, widen
 
 

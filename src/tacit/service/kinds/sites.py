@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, positive, whole
+from tacit._util.checks import bad, in_digits, one_of, positive, whole
 from tacit._util.types import FloatArray
 from tacit.algorithms.combination import MAPS, look_ahead
 from tacit.algorithms.public_baseline import fit_public
@@ -37,7 +37,6 @@ from tacit.learners.query import Query
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.policy import Policy
-from tacit.render.document import in_digits
 from tacit.service.kinds.campaign_file import HelpedSpec, register
 from tacit.service.kinds.classifier import ClassifierTerms
 from tacit.service.kinds.kind import (
