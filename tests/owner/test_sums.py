@@ -176,7 +176,7 @@ def shares(number, attempt=1, epsilon=1.0, answers=1):
     return SharesQuery.of(asked, number, servers)
 
 
-def test_shares_of_a_campaign_are_composed_by_concentrated_privacy(tmp_path):
+def test_shares_of_a_campaign_are_composed_as_gaussian_noise(tmp_path):
     door = gate(
         tmp_path, epsilon_total=2, epsilon_per_release=2, delta_total="1e-6", releases=9, **PINNED
     )

@@ -194,8 +194,8 @@ for _command in (show, serve, adopt):
 
 
 def _delta(delta: object) -> str:
-    """The delta of all that was spent, where there is one: releases of one campaign are composed by
-    zero-concentrated privacy.
+    """The delta of all that was spent, where there is one: releases of one campaign are composed as
+    Gaussian noise is.
     """
     return "" if delta == "0" else f" and delta {delta}"
 

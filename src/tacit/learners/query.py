@@ -150,7 +150,7 @@ class Query(ABC):
 
     @property
     def rho(self) -> Fraction:
-        """What one answer costs as zero-concentrated privacy, where it has a delta; else 0."""
+        """What one answer costs as the rho of Gaussian noise, where it has a delta; else 0."""
         return Fraction(0)
 
     @property

@@ -225,8 +225,8 @@ class Gate(ReportMaker):
         return self._policy.level(query.epsilons, spent, counts, query.how)
 
     def _cost(self, book: Book, due: DueReport, invitation: Invitation) -> Fraction:
-        """The epsilon that an answer adds to what this owner has spent: where it has a delta, by
-        zero-concentrated privacy within its campaign; nothing, if it is made from no rows.
+        """The epsilon that an answer adds to what this owner has spent: where it has a delta, as
+        Gaussian noise composes within its campaign; nothing, if it is made from no rows.
         """
         query = invitation.query
         if not due.paid:

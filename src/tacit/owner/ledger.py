@@ -92,7 +92,7 @@ class Book:
         return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
 
     def rho_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
-        """The zero-concentrated privacy that an owner has spent in a campaign at this delta."""
+        """The rho of Gaussian noise that an owner has spent in a campaign at this delta."""
         costs = self.connection.execute(
             f"SELECT rho FROM releases WHERE {_OF_CAMPAIGN} AND delta = ?",  # noqa: S608 - a constant
             (owner, campaign.key, campaign.name, str(delta)),

@@ -2,15 +2,17 @@
 and the turn of vectors that are to meet such noise. Proof: discrete_gaussian.md.
 
 Claim: z has probability proportional to e^(-z^2 / (2 sigma^2)), exactly, for a whole sigma; added
-to a sum of vectors of whole numbers whose length changes by at most Delta it gives
-Delta^2 / (2 sigma^2) zero-concentrated differential privacy (Canonne, Kamath and Steinke 2020).
-Proof: rejection from discrete Laplace noise of scale sigma, with coins whose chances are exact.
-Variance: below sigma^2, and within a part in 10^7 of it. Edges: sigma from 1 to 2^25; a draw reads
-as many coins as it takes, from a tape of its own.
+to a sum of vectors of whole numbers whose length changes by at most Delta it hides the change as
+continuous Gaussian noise of variance sigma^2 - 4 does. Proof: the law by rejection from discrete
+Laplace noise of scale sigma, with coins whose chances are exact; what it hides because it is that
+continuous noise, rounded by coins, up to one part in 10^33. Variance: below sigma^2, and within a
+part in 10^7 of it. Edges: sigma from 1 (3, where it is to hide something) to 2^25; a draw reads as
+many coins as it takes, from a tape of its own.
 
-Zero-concentrated privacy is accounted in rational numbers: rho adds up. Every alpha gives a valid
-(epsilon, delta), so the best of a grid is valid too; floats are moved to the safe side by far more
-than they can be wrong.
+What sums cost is accounted in rational numbers: rho = Delta^2 / (2 (sigma^2 - 4)) adds up over
+sums of the same owners, whatever was asked after which answer, and epsilon at a delta is that of
+one continuous Gaussian noise of the whole rho. Floats are moved to the safe side by far more than
+they can be wrong.
 
 What this noise hides is a length, which no turn changes: so vectors are turned by a public
 orthogonal matrix first, which spreads them evenly over their entries, and turned back when they
@@ -19,7 +21,7 @@ are added up.
 
 from fractions import Fraction
 from functools import lru_cache
-from math import inf, isqrt, nextafter
+from math import erfc, exp, inf, isqrt, nextafter, sqrt
 
 import numpy as np
 
@@ -31,9 +33,11 @@ from tacit.mechanisms.streams import Stream, rational, seeded
 from tacit.sums.secure_sum import blocks, draw_rows, endless_laplace
 
 LARGEST_SIGMA = 1 << 25  # so that 2 sigma^2 times a run of coins stays within 64 bits
+ROUNDING = 4  # variance: that which turns continuous noise into this one
 _WORDS = 56  # coins per draw, unless it needs more
-_ALPHAS = 1 + np.exp(np.linspace(np.log(1e-2), np.log(1e7), 20_000))
-_SAFE = 1e-12  # relative; a few units in the last place are 1e-15
+_SAFE = 1e-11  # relative: of tails beyond 40 deviations a library's erfc is wrong by 1e-12
+_LARGEST_EXPONENT = 700.0  # of floats
+_HALVINGS = 64  # of an interval of floats: nothing is left of it
 
 
 def discrete_gaussian(count: int, sigma: int, stream: Stream) -> IntArray:
@@ -88,25 +92,41 @@ def _accepts(tape: WordArray, at: int, size: int, sigma: np.uint64) -> tuple[boo
     return survives(tape, at, rest * rest, two * sigma * sigma)
 
 
-def _tails(delta: float) -> FloatArray:
-    """What epsilon is beyond alpha rho, for each alpha, rounded up."""
-    lead = -np.log(delta) / (_ALPHAS - 1)
-    gain, loss = np.log1p(-1 / _ALPHAS), np.log(_ALPHAS) / (_ALPHAS - 1)
-    return np.asarray(lead + gain - loss + _SAFE * (lead - gain + loss))
+def _delta_at_most(length: float, epsilon: float) -> float:
+    """The delta of continuous Gaussian noise for a change of so many standard deviations, rounded
+    up (Balle and Wang 2018, theorem 8).
+    """
+    near = erfc((epsilon / length - length / 2) / sqrt(2)) / 2
+    far = erfc((epsilon / length + length / 2) / sqrt(2)) / 2
+    hidden = exp(epsilon) * far if epsilon < _LARGEST_EXPONENT else 0.0
+    return near * (1 + _SAFE) - hidden * (1 - _SAFE)
 
 
+@lru_cache(maxsize=4096)
 def epsilon_of(rho: Fraction, delta: float) -> float:
-    """An epsilon such that rho-zCDP implies (epsilon, delta)-DP, the least on a grid, rounded up.
+    """The least epsilon, rounded up, such that sums that were charged this rho are (epsilon,
+    delta)-DP together.
 
     >>> round(epsilon_of(Fraction(1, 50), 1e-6), 3)
-    0.9
+    0.834
     """
     if not rho >= 0:
         raise bad("rho", "a rational number >= 0", rho)
     if rho == 0:
         return 0.0
-    rising = float(rho) * (1 + _SAFE) * _ALPHAS * (1 + _SAFE)
-    return max(0.0, float((rising + _tails(delta)).min()) * (1 + _SAFE))
+    length = sqrt(2 * float(rho)) * (1 + _SAFE)
+    if _delta_at_most(length, 0.0) <= delta:
+        return 0.0
+    low, high = 0.0, 1.0
+    while not _delta_at_most(length, high) <= delta:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _delta_at_most(length, middle) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high * (1 + _SAFE)
 
 
 def compose_epsilon(charge: Fraction, delta: float) -> float:
@@ -137,27 +157,43 @@ def each_of(epsilon: float, answers: int) -> float:
 
 
 def rho_of(epsilon: float, delta: float) -> Fraction:
-    """The largest rho, on a grid and rounded down, with `epsilon_of(rho, delta) <= epsilon`.
+    """The largest rho, rounded down, with `epsilon_of(rho, delta) <= epsilon`.
 
     >>> rho = rho_of(1.0, 1e-6)
     >>> epsilon_of(rho, 1e-6) <= 1.0 < epsilon_of(rho * Fraction(101, 100), 1e-6)
     True
     """
-    room = positive("epsilon", epsilon) * (1 - 4 * _SAFE) - _tails(delta)
-    rho = float((room / _ALPHAS).max()) * (1 - 4 * _SAFE)
-    if not rho > 0:
+    asked = positive("epsilon", epsilon) * (1 - 4 * _SAFE)
+    low, high = 0.0, 1.0
+    while _delta_at_most(high, asked) <= delta:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if _delta_at_most(middle, asked) <= delta:
+            low = middle
+        else:
+            high = middle
+    if not low > 0:
         raise bad("epsilon", f"larger for delta {delta:g}", epsilon)
-    return Fraction(rho)
+    return Fraction(low * (1 - 4 * _SAFE)) ** 2 / 2
+
+
+def rho_of_sum(bound: int, sigma: int) -> Fraction:
+    """What a sum that changes by at most 2 sqrt(bound) costs beside this noise.
+
+    >>> rho_of_sum(50, 102)
+    Fraction(1, 104)
+    """
+    return Fraction(2 * bound, sigma**2 - ROUNDING)
 
 
 def least_sigma(bound: int, rho: Fraction) -> int:
-    """The least whole sigma with 2 bound / sigma^2 <= rho: noise for sums that change by at most 2
-    sqrt(bound).
+    """The least whole sigma with `rho_of_sum(bound, sigma) <= rho`.
 
-    >>> least_sigma(50, Fraction(1, 100))
-    100
+    >>> least_sigma(50, Fraction(1, 104))
+    102
     """
-    square = -(-2 * bound * rho.denominator // rho.numerator)
+    square = -(-2 * bound * rho.denominator // rho.numerator) + ROUNDING
     root = isqrt(square)
     return root + (root * root < square)
 

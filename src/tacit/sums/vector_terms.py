@@ -12,7 +12,7 @@ clipped, and what coins make too long is drawn again a few times, then rounded t
 its largest entry is lowered until it fits; vectors of zeros fit. Variance: 2 sigma^2 steps^2 by the
 servers' noise and at most n / 4 steps^2 by rounding, in each entry of a total. Edges: NaN counts as
 0, as in `Ball.clip`. The turn is public and orthogonal: it spreads a share over its entries, so
-that few are clipped (entries have a standard deviation of at most 1.5 steps). Clipping, a later
+that few are clipped (entries have a standard deviation of at most 2 steps). Clipping, a later
 draw and lowering bias the longest shares a little, nothing else.
 
 Sites (`RecordTerms`) add up the numbers of their records before anything leaves, and count them.
@@ -36,12 +36,14 @@ from tacit.mechanisms.streams import Stream, high_half, low_half, round_up
 from tacit.sums import HOW
 from tacit.sums.discrete_gaussian import (
     LARGEST_SIGMA,
+    ROUNDING,
     compose_epsilon,
     discrete_gaussian,
     each_of,
     least_scale,
     least_sigma,
     rho_of,
+    rho_of_sum,
     turn,
     turn_back,
     turn_signs,
@@ -56,7 +58,7 @@ from tacit.wire import message
 GAUSSIAN, LAPLACE = "discrete gaussian", "discrete laplace"
 MINIMUM = 10  # owners, unless more are asked for
 _BITS = 4
-_SPREAD = 1.5  # steps: the standard deviation of a turned share's entries, at most
+_SPREAD = 2.0  # steps: the standard deviation of a turned share's entries, at most
 _ATTEMPTS = 4  # draws of a share's rounding before it is rounded towards zero
 _BLOCK = 1024  # owners rounded at a time
 _TOGETHER = 4  # shares that stay in a core's cache from the first step to the last
@@ -98,6 +100,8 @@ class VectorTerms(SumLaw):
             raise bad("reach", f"at most {self.dim * self.largest}", self.reach)
         if not whole("noise", self.noise, 1) <= LARGEST_SIGMA:
             raise bad("noise", f"at most {LARGEST_SIGMA} steps: a larger epsilon", self.noise)
+        if self.law == GAUSSIAN and not self.noise**2 > ROUNDING:
+            raise bad("noise", "at least 3 steps where it is Gaussian", self.noise)
         if not (check_delta(self.delta) > 0) == (self.law == GAUSSIAN):
             raise bad("delta", "0 with Laplace noise, above 0 with Gaussian noise", self.delta)
 
@@ -116,7 +120,7 @@ class VectorTerms(SumLaw):
         >>> from tacit import Ball
         >>> terms = VectorTerms.of(Ball(dim=1000), 1.0, 1e-6)
         >>> terms.law, terms.bound, terms.epsilon <= 1.0
-        ('discrete gaussian', 2464, True)
+        ('discrete gaussian', 4225, True)
         """
         dim, largest = space.dim, (1 << (_BITS - 1)) - 1
         if check_delta(delta) == 0:
@@ -161,12 +165,8 @@ class VectorTerms(SumLaw):
 
     @property
     def rho(self) -> Fraction:
-        """What one sum costs an owner, as zero-concentrated privacy; pure epsilon gives epsilon^2
-        / 2.
-        """
-        if self.law == GAUSSIAN:
-            return Fraction(2 * self.bound, self.noise**2)
-        return Fraction(2 * self.reach, self.noise) ** 2 / 2
+        """What one sum costs an owner beside Gaussian noise; nothing where epsilon is pure."""
+        return rho_of_sum(self.bound, self.noise) if self.law == GAUSSIAN else Fraction(0)
 
     @property
     def charge(self) -> Fraction:

@@ -250,7 +250,7 @@ class SharesQuery(LearnerQuery, SealedQuery):
 
     @property
     def rho(self) -> Fraction:
-        return self.law.rho if self.law.delta else Fraction(0)
+        return self.law.rho
 
     @property
     def delta(self) -> float:
