@@ -15,9 +15,11 @@ does (this command without rows writes that). Quick rows decide nothing, and no 
 them.
 """
 
+import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ from tacit_papers.evidence_benchmarks import (
     read_benchmark,
 )
 from tacit_papers.evidence_tables import TABLES
-from tacit_papers.registry import COMPARISONS, KINDS
+from tacit_papers.registry import COMPARISONS, KINDS, PAPERS
 from tacit_papers.rows_file import Block, CellRow, read_blocks
 from tacit_papers.state import FILE, Golden, State, digest_of_state, golden_in
 
@@ -121,13 +123,21 @@ def _text(name: str, measured: Sequence[Measured]) -> str:
 
 def rows_of(measured: Sequence[Measured]) -> list[Any]:
     """Heads and rows, also the means over runs of our own comparisons; a cell that was measured
-    twice counts once.
+    twice counts once, and they come as papers list them, whichever was done first.
     """
     cells = {each.cell: each for each in measured if isinstance(each, Block)}
-    rows = [row for each in cells.values() for row in (each.known_head, *each.rows) if row]
+    places = _places_of_cells()
+    listed = sorted(cells.values(), key=lambda each: places.get(each.cell, len(places)))
+    rows = [row for each in listed for row in (each.known_head, *each.rows) if row]
     for comparison in COMPARISONS.values():
         rows += comparison.summary([row for row in rows if isinstance(row, comparison.kinds)])
     return [*rows, *(each for each in measured if isinstance(each, MeasuredRow))]
+
+
+@cache
+def _places_of_cells() -> Mapping[str, int]:
+    listed = [cell for paper in PAPERS.values() for cell in paper.cells(False, 1)]
+    return {json.dumps(cell.settings, sort_keys=True): place for place, cell in enumerate(listed)}
 
 
 def tables_of(page: str) -> dict[str, tuple[str, bool]]:

@@ -165,7 +165,8 @@ def readings_b(rows: Sequence[Any]) -> str:
                 row.epsilon: ends(row.first, row.last) if row.rounds > 1 else percent(row.first)
                 for row in found
             }
-            name = f"{learner}, {found[0].dataset}, {found[0].rounds} rounds"
+            turns = "1 round" if found[0].rounds == 1 else f"{found[0].rounds} rounds"
+            name = f"{learner}, {found[0].dataset}, {turns}"
             lines.append((name, reading, *(cells.get(epsilon, "") for epsilon in epsilons)))
     return table_of(("method", "reading", *_heads(epsilons)), lines, strong)
 
