@@ -471,7 +471,7 @@ def test_two_plans_end_with_what_a_trusted_helper_would_bring():
         rounds=1,
         why_not="",
     )
-    assert "accuracy 0.802 (between 0.70 and 0.87), your own 80 rows alone 0.800" in str(nobody)
+    assert "accuracy 0.802 (between 0.70 and 0.88), your own 80 rows alone 0.800" in str(nobody)
     _show([nobody, replace(nobody, trust="two servers", rise=0.034)], [], Console(file=told))
     assert told.getvalue().endswith("If they trusted one of two servers: +3.2 points more.\n")
 

@@ -92,6 +92,22 @@ def test_rows_without_a_mistake_show_nothing_to_put_right():
     assert most == pytest.approx(1)  # and never more
 
 
+def test_a_rise_may_be_nothing_or_four_times_what_is_foretold():
+    """Of so many public rows that they leave nothing open a plan says what the rise leaves; of few
+    rows and no rise, what they leave.
+    """
+    public = world(60, apart=1.0, common=0.5)
+    plan = Plan.of(look_ahead(public, fit_public(public), Population(100_000, 1.0)))
+    sure = replace(plan, public_rows=10**12, public_accuracy=0.8, rise=0.02, why_not="")
+    assert sure.between == pytest.approx((0.8, 0.88), abs=1e-4)
+    few = replace(sure, public_rows=60, rise=0.0)
+    assert few.between == pytest.approx(few.public_between)
+    both = replace(few, rise=0.02)
+    assert both.between[0] < few.between[0] + 0.02 < few.between[1] + 0.02 < both.between[1]
+    assert replace(both, public_accuracy=None).between == (0, 1)
+    assert replace(both, rise=0.2).between[1] == 1
+
+
 @pytest.mark.parametrize("trust", ["nobody", "two servers"])
 def test_a_mistake_in_thousands_of_rows_is_nothing_to_ask_for(trust):
     """No "collect" for +0.0 points at accuracy 1.000: of 3,000 rows one is predicted wrong, and

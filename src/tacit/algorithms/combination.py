@@ -47,6 +47,7 @@ _TILTED = 15  # columns along which owners' rows may lie elsewhere
 # began as the data user's own model
 _DOUBTS = {True: 2.0, False: 1.5}
 _STAND_INS, _TIMES = 600, 12  # rows in owners' place, where public ones are fewer; times as many
+_WORD = 2.0  # what the belief says that it is ahead by may be wrong by so many times as much
 _AHEAD = 1.0  # standard errors by which the belief must be ahead to do without that model
 
 
@@ -178,17 +179,19 @@ class Combination:
         )
 
     def expected_rise(self, draws: int, seed: int) -> float:
-        """Expected rise of accuracy over the data user's own model: models drawn as answers would
-        make them, truths around them. Of more than two classes by rows left out: a few rows of
-        each seem told apart by any model that was fitted to them.
+        """Expected rise of accuracy over the data user's own model: what the belief is ahead by
+        before anybody has answered, and what answers add, by models drawn as answers would make
+        them and truths around them. Of more than two classes by rows left out: a few rows of each
+        seem told apart by any model that was fitted to them.
         """
         explained, after = self._split_covariance
         coins, size, shape = np.random.default_rng(seed), len(after), self._posterior.theta.shape
         roots = [_root(part) for part in (explained, after)]
-        rows, rise = np.arange(len(self.public.y)), 0.0
+        rows, ahead, added = np.arange(len(self.public.y)), 0.0, 0.0
         many, said = self.public.classes > 2, self._posterior.scores(self._posterior.theta)
-        before = np.argmax(self.own.held_out if many else self._start, axis=1)
+        own = np.argmax(self.own.held_out if many else self._start, axis=1)
         said = self.held_out if many else said
+        begun = np.argmax(said, axis=1)
         for _ in range(draws):
             steps = [
                 self._posterior.scores((root @ coins.normal(size=size)).reshape(shape))
@@ -197,8 +200,22 @@ class Combination:
             heard = said + steps[0]
             chance = softmax(heard + steps[1])
             guess = np.argmax(heard, axis=1)
-            rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
-        return rise
+            ahead += float(np.mean(chance[rows, begun] - chance[rows, own])) / draws
+            added += float(np.mean(chance[rows, guess] - chance[rows, begun])) / draws
+        return added + (ahead if many or self._begins_as_own else self._shown_ahead(ahead))
+
+    def _shown_ahead(self, believed: float) -> float:
+        """By how many more rows the belief is right than the data user's own model before anybody
+        has answered: by its word, which may be wrong by twice what it says, and by public rows that
+        neither has seen, each by its precision. Of n rows m are told differently, and their number
+        has the variance of m + 1: where none is, the next one might be.
+        """
+        sides = [np.argmax(scores, axis=1) for scores in (self.held_out, self.own.held_out)]
+        y, rows = self.public.y, len(self.public.y)
+        lead = (np.count_nonzero(sides[0] == y) - np.count_nonzero(sides[1] == y)) / rows
+        error = (np.count_nonzero(sides[0] != sides[1]) + 1) / rows**2
+        doubt = (_WORD * believed) ** 2
+        return float((error * believed + doubt * lead) / (error + doubt))
 
     @property
     def _is_ahead(self) -> bool:
