@@ -89,11 +89,9 @@ def _encode_rows(explainer: "Explainer", file: "TableFile") -> "FloatArray":
 
 
 def _say(explainer: "Explainer", rows: "FloatArray") -> tuple[str, ...]:
-    """The class that the model predicts for each row, and how likely it is; empty: numbers are
-    predicted, which are the scores.
-    """
+    """What the model predicts for each row: a class and how likely it is, or a number."""
     if not explainer.schema.labels:
-        return ()
+        return tuple(in_digits(float(each), 4) for each in explainer.saved.numbers(rows))
     classes = explainer.schema.classes
     likely = explainer.saved.probabilities(rows)
     return tuple(f"{classes[row.argmax()]} {100 * row.max():.0f} %" for row in likely)
@@ -288,13 +286,16 @@ def _measure(
     saved: "SavedModel", test: "TableFile", label: str | None
 ) -> "tuple[Measures, Measures | None]":
     """The model on rows of a file, and where its stages are known the data user's rows alone."""
-    from tacit.data.table_file import read_labelled
-    from tacit.estimators.measures import measure
+    from tacit.data.table_file import read_labelled, read_targets
+    from tacit.estimators.measures import measure, measure_numbers
     from tacit.learners.models.scores import ScoreModel
 
     named = label or saved.label
     if not named:
         raise ValueError("--label is missing: the model does not know the name of its column")
+    if not saved.schema.labels:
+        table, targets = read_targets(test, named, saved.schema)
+        return measure_numbers(saved.numbers(saved.schema.encode(table).X), targets), None
     table, classes = read_labelled(test, named, saved.schema)
     rows, last = saved.schema.encode(table).X, saved.model
     stages = saved.stages.models(last) if isinstance(last, ScoreModel) else ()

@@ -225,8 +225,8 @@ _UNTYPED = 10  # times as many columns are not looked at
 _NOTES = 20  # on columns, that are told one by one
 MOST_VALUES = 100  # different texts of a category, and classes of a label
 _OF_AMOUNTS = (
-    " (amounts themselves are learned from sites: SiteEnsembleRegressor in Python, or `tacit "
-    'serve` with kind = "sites" and target = "numbers")'
+    " (amounts themselves are learned from sites: --method sites --target numbers, "
+    'SiteEnsembleRegressor in Python, `tacit serve` with kind = "sites" and target = "numbers")'
 )
 # a text column with more different values than this part of its rows names things, it does not sort
 # them

@@ -211,8 +211,11 @@ def _blocks(part: Part, links: Mapping[Chart, str]) -> list[str]:
         case Paragraph():
             terms = [f"- {_plain(name)}: {_plain(value)}" for name, value in part.terms]
             items = [f"- {_plain(item)}" for item in part.items]
+            tone = _TONES[part.tone]
+            if part.text.startswith(tone.strip("*. ")):  # it says so itself
+                tone = ""
             return [
-                f"{_TONES[part.tone]}{_plain(part.text)}".strip(),
+                f"{tone}{_plain(part.text)}".strip(),
                 "\n".join(terms),
                 "\n".join(items),
             ]
