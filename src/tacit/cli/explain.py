@@ -3,6 +3,7 @@ programs that are not tacit, or a card for people.
 """
 
 import shlex
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -157,8 +158,8 @@ def _draw_curve(
     from tacit.render.document import Chart, Line, Table
 
     if not curve.is_ordered:
-        rows = zip(curve.places, curve.changes, strict=True)
-        cells = tuple((str(place), *map(_signed, each)) for place, each in rows)
+        rows, most = zip(curve.places, curve.changes, strict=True), max(map(abs, ends))
+        cells = tuple((str(place), *(_signed(size, most) for size in each)) for place, each in rows)
         bars = tuple(each[0] for each in curve.changes) if len(explainer.outputs) == 1 else ()
         heading = ("value", *explainer.outputs)
         return Table(f"{curve.name}, {explainer.unit}", heading, cells, bars=bars, ends=ends)
@@ -173,34 +174,42 @@ def _rows_section(found: "Explanation", said: tuple[str, ...]) -> "Section":
     """What columns add to the first rows, and what the model says of them."""
     from tacit.render.document import Section, Table
 
+    first, is_number = found.contributions[:_FIRST, :, 0], found.unit == found.outputs[0]
     order = (-found.importances).argsort(kind="stable")[:6]
-    others = len(found.names) > len(order)
-    heading = ("row", *(("says",) if said else ()), *(found.names[place] for place in order))
+    others, most = len(found.names) > len(order), float(abs(first).max(initial=0.0))
     lines = []
-    for number, row in enumerate(found.contributions[:_FIRST, :, 0]):
+    for number, row in enumerate(first):
         left = [row.sum() - row[order].sum()] if others else []
-        cells = [_signed(each) for each in (*row[order], *left, found.start[0] + row.sum())]
-        lines.append((str(number + 1), *said[number : number + 1], *cells))
+        score = [] if is_number else [found.start[0] + row.sum()]
+        cells = [_signed(each, most) for each in (*row[order], *left, *score)]
+        lines.append((str(number + 1), said[number], *cells))
+    names = *(found.names[place] for place in order), *(("others",) if others else ())
     table = Table(
-        f"Contributions to {found.outputs[0]} ({found.unit})",
-        (*heading, *(("others",) if others else ()), "score"),
+        f"Contributions to {found.outputs[0]}" + ("" if is_number else f" ({found.unit})"),
+        ("row", "says", *names, *(() if is_number else ("score",))),
         tuple(lines),
     )
-    start = (
-        f"A row of which nothing is known has {_signed(found.start[0])}; what columns add to it is "
-        "exact, and makes the score"
-        + (", by which the model says how likely a class is." if said else ".")
+    start, exact = float(found.start[0]), "what columns add to it is exact, and makes "
+    text = (
+        f"Of a row of which nothing is known the model says {in_digits(start, 4)}; {exact}what it "
+        "says, held inside the public range."
+        if is_number
+        else f"A row of which nothing is known has {_signed(start, most)}; {exact}the score, by "
+        "which the model says how likely a class is."
     )
-    return Section("Your rows, one by one", start, (table,))
+    return Section("Your rows, one by one", text, (table,))
 
 
-def _signed(value: float) -> str:
-    """A figure among others of its kind, with its sign unless it is next to nothing.
+def _signed(value: float, most: float) -> str:
+    """A figure among others up to this size, with its sign unless it is next to nothing.
 
-    >>> _signed(0.5), _signed(-0.004), _signed(-1.25)
-    ('+0.50', '0.00', '-1.25')
+    >>> _signed(0.5, 2.0), _signed(-0.004, 2.0), _signed(-1.25, 2.0), _signed(-1250.4, 1e4)
+    ('+0.50', '0.00', '-1.25', '-1,250')
     """
-    return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
+    usual = most == 0 or 0.1 <= most < 100
+    decimals = 2 if usual else max(0, 2 - floor(log10(most)))
+    shown = f"{value:+,.{decimals}f}"
+    return shown if shown.strip("+-0.,") else shown.lstrip("+-")
 
 
 def _promise_section(promise: "Guarantee") -> "Section":
