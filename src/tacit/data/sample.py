@@ -270,10 +270,11 @@ def describe(
     features = {name: column for name, column in table.columns.items() if name not in others}
     classes = [0, 1] if numbers else _distinct(labels)
     if not 2 <= len(classes) <= MOST_VALUES:
+        amounts = len(classes) > 1 and labels.dtype.kind in "fiu"
+        do = f"a column of classes instead of amounts{_OF_AMOUNTS}" if amounts else "another column"
         raise ValueError(
             f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "
-            f"{len(classes)}: give rows of several classes, or a column of classes instead of "
-            f"amounts{_OF_AMOUNTS}"
+            f"{len(classes)}: give rows of several classes, or {do}"
         )
     if not numbers and labels.dtype.kind == "f" and len(classes) > 20 and (labels % 1 > 0).any():
         raise ValueError(

@@ -292,9 +292,12 @@ def read_model(
     size = Path(path).stat().st_size
     if not size <= _LARGEST:
         raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
-    wanted = bytes.fromhex(key) if isinstance(key, str) else key
+    try:
+        wanted = bytes.fromhex(key) if isinstance(key, str) else key
+    except ValueError:
+        wanted = b""
     if wanted is not None and len(wanted) != KEY:
-        raise bad("key", f"{KEY} bytes or {2 * KEY} hexadecimal digits", len(wanted))
+        raise bad("key", f"{KEY} bytes or {2 * KEY} hexadecimal digits", key)
     try:
         data, signer = open_model(Path(path).read_bytes(), wanted)
     except ValueError as problem:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray
 from tacit.data.cohort import NumberSchema, Public, Range
 from tacit.data.sample import Sample, schema_of_rows
@@ -47,7 +48,7 @@ class NumberSample:
         schema play no part.
         """
         if bounds is not None:
-            ends = Range(*map(float, bounds))
+            ends = _range_of(bounds)
         else:
             ends = known.range if isinstance(known, NumberSchema) else Range.around(self.y)
         if known is None:
@@ -61,6 +62,14 @@ class NumberSample:
         levels = schema.encode_labels(self.y)
         rows = Public(schema.encode(self.X).X[levels >= 0], levels[levels >= 0], classes=0)
         return PublicPart(Sample(schema, rows), self.taken, self.source)
+
+
+def _range_of(bounds: Any) -> Range:
+    """Public bounds that were given: two numbers."""
+    given = as_floats(np.array(bounds, dtype=object).reshape(-1))
+    if not (given.shape == (2,) and np.ndim(bounds) == 1):
+        raise bad("target_range", "two numbers (low, high), or None", bounds)
+    return Range(*given.tolist())
 
 
 def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
@@ -195,6 +204,11 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         targets = accept_labels(self, table, y, finite=public is None)
+        if targets.dtype.kind in "mM":
+            raise ValueError(
+                f"y is of type {targets.dtype}, and targets must be numbers: say since when, as "
+                "(y - first) / numpy.timedelta64(1, 'D')"
+            )
         names = owner_names(owners, len(targets))
         if isinstance(public, Sample):  # as files give it
             part = accept_sample(self, public, owners=len(targets))
