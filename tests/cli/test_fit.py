@@ -19,6 +19,7 @@ from tacit.cli import _fit_report, app, main
 from tacit.cli._fitting import keep_model
 from tacit.cli.plan import _show
 from tacit.data.cohort import Public
+from tacit.estimators.measures import Figure
 from tacit.estimators.planning import Plan
 from tests.cli.made import answers, fit, people, run, write_csv
 from tests.cli.spoken import commands
@@ -206,6 +207,21 @@ def test_names_that_are_nearly_right_are_answered_with_all_that_there_are(folder
         assert said in str(fit(folder, *more, out="never.tacit").exception)
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--mechanism", "noise"], "mechanism must be one of auto, duchi"),
+        (["--features", "deep"], "features must be one of auto, leaves"),
+        (["--method", "sites", *TOWNS, "--combine", "sum"], "combine must be one of average"),
+        (["--method", "sites", *TOWNS, "--privacy", "x"], "privacy must be one of"),
+        (["--method", "peers", *TOWNS, "--listen-to", "me"], "listen_to must be one of alike"),
+    ],
+)
+def test_names_of_nothing_are_refused_before_rows_are_read(folder, monkeypatch, more, said):
+    monkeypatch.setattr("tacit.cli._fitting._read", lambda _: pytest.fail("rows were read"))
+    assert said in str(fit(folder, *more, out="never.tacit").exception)
+
+
 def test_options_of_one_learner_do_not_go_with_another(folder):
     wrong = fit(folder, "--method", "boosting", "--learner", "centroid", "--cuts", "2")
     assert "--cuts does not go with --learner centroid" in str(wrong.exception)
@@ -215,7 +231,8 @@ def test_options_of_one_learner_do_not_go_with_another(folder):
     ("accuracy", "warned"), [(0.6, True), (0.778, True), (0.79, False), (0.9, False)]
 )
 def test_a_model_that_is_worse_than_public_rows_alone_is_not_recommended(accuracy, warned):
-    tested = _fit_report.Evaluation(Path("test.csv"), 625, accuracy, 0.8, {}, (), ())
+    ours, alone = (Figure("accuracy", value, 0.03) for value in (accuracy, 0.8))
+    tested = _fit_report.Evaluation(Path("test.csv"), 625, {}, (ours,), (alone,))
     own = fit_public(
         Public(np.linspace(-1, 1, 9)[:, np.newaxis], np.arange(9) % 2, 2)
     )  # it and the rest are not read

@@ -226,6 +226,16 @@ def test_columns_that_one_file_has_alone_are_named(folder):
         pytest.param(
             "--public mine.csv --out /proc/m.tacit", "/proc cannot be written to", marks=ON_LINUX
         ),
+        pytest.param(
+            "--public mine.csv --out /dev/null", "/dev/null is a pipe or a device", marks=ON_LINUX
+        ),
+        ("--public mine.csv --encoding rot13", "--encoding must be one that Python knows"),
+        ("--public mine.csv --schema .", ". is a folder: give a schema"),
+        ("--public mine.csv --mechanism noise", "mechanism must be one of auto, duchi"),
+        (
+            "--public mine.csv --rows-per-owner 1000000000000",
+            "rows_per_owner must be at most 10,000; owners with more rows than that are sites",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_one_line(folder, words, said, monkeypatch, capfd):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from tacit.estimators.measures import measure
+from tacit.estimators.measures import measure, measure_numbers
 
 
 def rows(count, classes, seed):
@@ -39,6 +39,34 @@ def test_errors_are_those_of_samples_drawn_again(name):
     would fail at 5 standard errors, and half or double the error is caught.
     """
     found = [measure(*rows(400, 2, seed))[name] for seed in range(400)]
+    spread = 1.96 * np.std([each.value for each in found])
+    assert np.mean([each.error for each in found]) == pytest.approx(spread, rel=0.18)
+
+
+def targets(count, seed):
+    rng = np.random.default_rng(seed)
+    y = 100 + 20 * rng.normal(size=count)
+    return y + 8 * rng.standard_t(12, size=count), y
+
+
+def test_measures_of_numbers_are_those_of_scikit_learn():
+    said, y = targets(500, 1)
+    found = measure_numbers(np.append(said, 7.0), np.append(y, np.nan))
+    assert found.rows == 500
+    assert found["variance explained"].value == pytest.approx(metrics.r2_score(y, said))
+    assert found["RMSE"].value == pytest.approx(metrics.root_mean_squared_error(y, said))
+    assert found["MAE"].value == pytest.approx(metrics.mean_absolute_error(y, said))
+    alike = measure_numbers(said, np.full(500, 3.0))
+    assert [each.name for each in alike.figures] == ["RMSE", "MAE"]
+    assert [each.value for each in measure_numbers(y, y).figures] == [1.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match="some have a number as target"):
+        measure_numbers(said, np.full(500, np.nan))
+
+
+@pytest.mark.parametrize("name", ["variance explained", "RMSE", "MAE"])
+def test_errors_of_numbers_are_those_of_samples_drawn_again(name):
+    """As above: 400 samples, 5 standard errors."""
+    found = [measure_numbers(*targets(400, seed))[name] for seed in range(400)]
     spread = 1.96 * np.std([each.value for each in found])
     assert np.mean([each.error for each in found]) == pytest.approx(spread, rel=0.18)
 

@@ -7,10 +7,21 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.model_selection import cross_val_score
 
-from tacit import DataWarning, PrivacyWarning, PrivateClassifier
+import tacit
+from tacit import (
+    DataWarning,
+    PrivacyWarning,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+    SitesDisplay,
+    StagesDisplay,
+    plan,
+)
 from tacit.data.sample import Sample
 from tacit.data.schema import Category
 from tacit.data.table import keep_frame, read_frame
@@ -187,3 +198,40 @@ def test_warnings_show_the_line_that_called():
         cross_val_score(model, rows, labels, cv=2)
     assert {each.category for each in told} == {DataWarning, PrivacyWarning}
     assert {each.filename for each in told} == {__file__}
+
+
+def test_a_record_batch_is_a_table():
+    batch = pa.RecordBatch.from_pydict({"age": AGES, "town": ["n", "s"] * 30})
+    table = read_frame(batch)
+    assert list(table.columns) == ["age", "town"]
+    assert table.shape == (60, 2)
+
+
+def regressor(target=AGES, **parameters):
+    return SiteEnsembleRegressor(**parameters).fit(*ROWS[:1], target, public=(ROWS[0], AGES))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: PrivateClassifier(schema="x").fit(*ROWS, public=ROWS), "schema must be a Schema"),
+        (lambda: regressor(target_range="ab"), "target_range must be two numbers"),
+        (lambda: regressor(target_range=(1,)), r"target_range must be two numbers .* got \(1,\)"),
+        (lambda: regressor(target_range=5), "target_range must be two numbers"),
+        (
+            lambda: regressor(target=pd.date_range("2020", periods=60)),
+            "targets must be numbers: say since when",
+        ),
+        (lambda: plan(ROWS[0], None, owners=10, epsilon=1.0), "plan needs y"),
+        (lambda: tacit.load(__file__, key="x"), "64 hexadecimal digits, got 'x'"),
+        (lambda: StagesDisplay.from_estimator(3, *ROWS), "StagesDisplay shows rounds of a fitted"),
+        (lambda: SitesDisplay.from_estimator(SiteEnsemble()), "fit it first"),
+        (
+            lambda: plan(*ROWS, owners=10, epsilon=1.0, rows_per_owner=10**12),
+            "rows_per_owner must be at most 10,000; owners with more rows than that are sites",
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_told_in_words(call, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        call()

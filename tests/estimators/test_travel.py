@@ -191,6 +191,43 @@ def test_json_says_what_the_model_says(name):
         assert told["classes"][best] == model.predict(X[i : i + 1])[0]
 
 
+def scores_as_said(told, numbers):
+    """Of sites, as the words of the JSON form say."""
+    sums = [
+        sum((x - c) * d for x, c, d in zip(numbers, told["centre"], direction, strict=True))
+        for direction in told["directions"]
+    ]
+    sums += [told["constant"]] if told["constant"] > 0 else []
+    root, sizes = sum(v * v for v in sums) ** 0.5, sum(map(abs, sums))
+    factor = told["inside"] / max(1.0, root, sizes / told["l1_bound"])
+    return [
+        sum(factor * v * weight for v, weight in zip(sums, vector, strict=True))
+        for vector in told["vectors"]
+    ]
+
+
+@pytest.mark.parametrize("name", ["sites", "sites of three", "numbers"])
+def test_json_of_sites_says_what_the_model_says(name):
+    if name == "numbers":
+        model = fitted(SiteEnsembleRegressor(epsilon=9.0, random_state=1), X[:, 0], owners=SITES)
+    else:
+        model = MODELS[name]()
+    told = json.loads(json_form(model.content()))
+    far = 3 * X  # beyond the bounds, and long enough to be shortened
+    columns = [encode_as_said(each, far[:, place]) for place, each in enumerate(told["columns"])]
+    for i in range(50):
+        scores = scores_as_said(told, [number for column in columns for number in column[i]])
+        if name == "numbers":
+            low, high = told["range"]
+            said = low + (high - low) * (min(max(scores[0], -1.0), 1.0) + 1) / 2
+            assert said == pytest.approx(model.predict(far[i : i + 1])[0], rel=1e-9)
+            continue
+        chances = [1 / (1 + np.exp(-score)) for score in scores]
+        chances = [1 - chances[0], *chances] if len(chances) == 1 else chances
+        likely = np.array(chances) / sum(chances)
+        np.testing.assert_allclose(likely, model.predict_proba(far[i : i + 1])[0], atol=1e-9)
+
+
 def test_tables_of_categories_name_every_value():
     columns, labels, _ = people(rows=600)
     sites = [f"s{number % 3}" for number in range(600)]

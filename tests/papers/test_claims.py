@@ -359,7 +359,7 @@ def test_a_difference_says_of_which_kind_it_is():
     assert [claim.reason for claim in claims] == ["tolerance", "data replaced", "ours better", None]
     assert reasons(claims) == {"tolerance": 1, "data replaced": 1, "ours better": 1}
     assert say_counts(claims).endswith(
-        "Those that differ: tolerance 1, data replaced 1, ours better 1."
+        "Why they differ: tolerance (1), data replaced (1), ours better (1)."
     )
 
 

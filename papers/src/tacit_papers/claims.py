@@ -8,7 +8,7 @@ one paper or of several on one page.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import hypot, prod, sqrt
 from typing import Any, Literal, Protocol
@@ -269,8 +269,17 @@ def overview(claims: Sequence[Claim]) -> Document:
 
 
 def claims_section(claims: Sequence[Claim], title: str = "Published claims") -> Section:
-    """Claims with their verdicts, and how many of each kind there are."""
-    return Section(title, say_counts(claims), (claims_table("Claims and verdicts", claims),))
+    """Claims with their verdicts, and how many of each kind there are; those that could not be
+    checked are folded away where others were.
+    """
+    checked = [claim for claim in claims if claim.verdict != "unchecked"]
+    others = [claim for claim in claims if claim.verdict == "unchecked"]
+    tables = [claims_table("Claims and verdicts", checked)] if checked else []
+    if others:
+        caption = "Claims that could not be checked"
+        folded = f"{len(others)} that could not be checked, and why" if checked else ""
+        tables.append(replace(claims_table(caption, others), folded=folded))
+    return Section(title, say_counts(claims), tuple(tables))
 
 
 def claims_table(caption: str, claims: Sequence[Claim]) -> Table:
@@ -300,5 +309,5 @@ def say_counts(claims: Sequence[Claim]) -> str:
 
 def _say_reasons(found: Mapping[Reason, int]) -> str:
     """Why those differ that do, in one sentence; nothing where none does."""
-    told = ", ".join(f"{reason} {count}" for reason, count in found.items())
-    return f" Those that differ: {told}." if told else ""
+    told = ", ".join(f"{reason} ({count})" for reason, count in found.items())
+    return f" Why they differ: {told}." if told else ""

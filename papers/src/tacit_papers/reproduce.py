@@ -182,7 +182,12 @@ def _reproduce_papers(chosen: list[str], wish: _Wish) -> list[str]:
     console = wish.screen.console
     known = _cells_of(chosen, wish.quick, wish.seed)
     notes = wish.run(_cells_of(chosen, wish.quick, wish.seed, wish.datasets), known)
-    blocks = read_blocks(wish.rows, KINDS)  # of papers that nobody asks for, too
+    places = {cell.digest: place for place, cell in enumerate(known)}
+    # as cells are listed, whichever was done first; those of papers that nobody asks for come last
+    blocks = sorted(
+        read_blocks(wish.rows, KINDS),
+        key=lambda block: places.get(block.head["digest"], len(places)),
+    )
     rows = [row for block in blocks for row in (block.known_head, *block.rows) if row]
     claims = [
         claim for name in chosen for claim in judge_all(name, PAPERS[name].statements(), rows)

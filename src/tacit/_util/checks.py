@@ -160,7 +160,7 @@ def check_text_form(decimal: str, encoding: str) -> None:
     if decimal not in (".", ","):
         raise ValueError(f"--decimal must be . or a comma, got {decimal!r}")
     try:
-        codecs.lookup(encoding)
+        "".encode(encoding)  # some that Python knows are not of texts
     except LookupError:
         raise ValueError(
             f"--encoding must be one that Python knows, as latin-1 or cp1252, got {encoding!r}"
@@ -291,7 +291,8 @@ def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> s
 def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> None:
     """Refuse a file that is not there, before anything is loaded that would read it."""
     if not path.is_file():
-        raise ValueError(f"{path} is not there: give {what}")
+        other = "is a folder" if path.is_dir() else "is no file"
+        raise ValueError(f"{path} {other if path.exists() else 'is not there'}: give {what}")
 
 
 def check_table(
@@ -336,6 +337,8 @@ def check_writable(option: str, out: Path, *read: Path | None) -> None:
         ) from None
     if out.is_dir():
         raise ValueError(f"{option} must be a file, and {out} is a folder: give a name in it")
+    if out.exists() and not out.is_file():  # what is written takes its place
+        raise ValueError(f"{option} must be a file, and {out} is a pipe or a device: choose a name")
     if out.exists() and not os.access(out, os.W_OK):
         raise ValueError(f"{option} {out} is there and must not be changed: choose another name")
     for each in read:

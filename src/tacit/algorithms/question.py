@@ -32,6 +32,7 @@ _WEAKEST = 1e-3  # features with less of a share than this part of the largest a
 _REACHES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # quantiles of the lengths of rows
 _RADII = (0.5, 0.7, 0.9, 0.97, 1.0)  # quantiles of the lengths of shares of several rows
 _DRAWN, _OTHERS = 2000, 100  # made-up owners that tell these lengths, and what is beside a row
+_MOST_ROWS = 10_000  # of an owner: thousands of owners are made up with as many
 _CACHED = 1 << 15  # numbers that are worked on at a time
 
 
@@ -132,6 +133,9 @@ def next_question(
     radius are those of the least predicted variance, by both kinds of noise.
     """
     kept, scale = _features(chances, variances, posterior.classes - 1, population)
+    if not population.rows <= _MOST_ROWS:
+        few = f"at most {_MOST_ROWS:,}; owners with more rows than that are sites"
+        raise bad("rows_per_owner", few, population.rows)
     drawn = _Drawn.of(chances, population.rows, posterior.owners.phi[:, kept] * scale)
     found = list[tuple[float, RoundQuestion]]()
     for part in _PARTS:

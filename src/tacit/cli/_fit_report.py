@@ -10,13 +10,45 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit._util.types import IntArray
+from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
+from tacit.data.cohort import Range
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
-from tacit.estimators.measures import Figure, measure, misfits_line
+from tacit.estimators.measures import (
+    VARIANCE,
+    Amount,
+    Figure,
+    measure,
+    measure_numbers,
+    misfits_line,
+)
 from tacit.estimators.planning import Plan
+from tacit.learners.sites.projection import LinearModel
+
+
+@dataclass(frozen=True, eq=False)
+class OwnNumbers:
+    """The data user's rows alone, of which a model predicts numbers; `expected` is the variance
+    explained of rows left out.
+    """
+
+    model: LinearModel
+    expected: float
+    name: str = "linear regression"
+
+    @classmethod
+    def of(cls, fitted: Any) -> "OwnNumbers":
+        """What a fitted regressor would publish without sites."""
+        seen = fitted.query_.projection
+        alone = LinearModel(seen, fitted.model_.public_vectors, fitted.linear_.bounds)
+        return cls(alone, fitted.public_only_score_)
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Of encoded rows."""
+        low, high = self.model.bounds or (-1.0, 1.0)
+        return Range(low, high).numbers(self.model.scores(X)[:, 0])
 
 
 @dataclass(frozen=True)
@@ -27,28 +59,52 @@ class Evaluation:
 
     path: Path
     rows: int
-    accuracy: float
-    public_only: float
     misfits: dict[str, int]
-    measures: tuple[Figure, ...]  # accuracy is the first
+    measures: tuple[Figure, ...]  # the first is the one that counts
     public_measures: tuple[Figure, ...]
 
     @classmethod
     def of(
-        cls, path: Path, rows: tuple[UserTable, IntArray], model: Any, own: PublicModel
+        cls,
+        path: Path,
+        rows: tuple[UserTable, IntArray | FloatArray],
+        model: Any,
+        own: PublicModel | OwnNumbers,
     ) -> "Evaluation":
-        """Compare the model, and the data user's own, with the class numbers of rows."""
-        table, classes = rows
+        """Compare the model, and the data user's own, with the class numbers, or the targets, of
+        rows.
+        """
+        table, known = rows
         encoded = model.schema_.encode(table)
-        ours = measure(model.predict_proba(table), classes)
-        alone = measure(own.model.probabilities(encoded.X), classes)
-        right = ours["accuracy"].value, alone["accuracy"].value
-        return cls(path, ours.rows, *right, encoded.moved_by, ours.figures, alone.figures)
+        if isinstance(own, OwnNumbers):
+            ours = measure_numbers(model.predict(table), known)
+            alone = measure_numbers(own.predict(encoded.X), known)
+        else:
+            ours = measure(model.predict_proba(table), known)
+            alone = measure(own.model.probabilities(encoded.X), known)
+        return cls(path, ours.rows, encoded.moved_by, ours.figures, alone.figures)
 
     @property
-    def error(self) -> float:
-        """Standard error of either accuracy, at most."""
-        return 0.5 / math.sqrt(self.rows)
+    def is_worse(self) -> bool:
+        """Whether the data user's own model is better by more than a standard error."""
+        ours, alone = self.measures[0], self.public_measures[0]
+        error = 0.5 / math.sqrt(self.rows) if ours.name == "accuracy" else alone.error / 1.96
+        gain = ours.value - alone.value
+        return (-gain if isinstance(ours, Amount) else gain) < -error
+
+    @property
+    def as_document(self) -> dict[str, object]:
+        """For programs."""
+        best = self.measures[0]
+        return {
+            "path": self.path,
+            "rows": self.rows,
+            best.name.replace(" ", "_"): best.value,
+            "public_only": self.public_measures[0].value,
+            "misfits": self.misfits,
+            "measures": self.measures,
+            "public_measures": self.public_measures,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +116,16 @@ class FitResult:
     model: Any
     path: Path
     plan: Plan | None
-    own: PublicModel
+    own: PublicModel | OwnNumbers
     owners: int
     public_rows: int
     notes: tuple[str, ...]
     tested: Evaluation | None
+
+    @property
+    def measured(self) -> str:
+        """What is measured first."""
+        return VARIANCE if isinstance(self.own, OwnNumbers) else "accuracy"
 
     @property
     def guarantee(self) -> Guarantee:
@@ -75,18 +136,20 @@ class FitResult:
     @property
     def warning(self) -> str:
         """What speaks against the model; empty: nothing that is known."""
-        if (
-            self.tested is not None
-            and self.tested.accuracy < self.tested.public_only - self.tested.error
-        ):
+        if self.tested is not None and self.tested.is_worse:
             return (
                 "Your public rows alone are better: do not use this model. More owners or a "
                 "larger epsilon may help."
             )
         if self.tested is None and self.plan is None:
+            if self.method == "boosting":
+                return (
+                    "This method does not tell beforehand whether it beats your public rows alone; "
+                    "--test FILE does."
+                )
             return (
-                "This method does not tell beforehand whether it beats your public rows alone; "
-                "--test FILE does."
+                f"Whether this beats your public rows alone was not measured: --test FILE tells; "
+                f"tacit plan --method {self.method} says beforehand what to expect."
             )
         return ""
 
@@ -112,12 +175,12 @@ def show(found: FitResult, console: Console) -> None:
     )
     if found.tested is None:
         grid.add_row(
-            "accuracy", "not measured: --test FILE, with rows that nobody learned from, tells"
+            found.measured, "not measured: --test FILE, with rows that nobody learned from, tells"
         )
     else:
         t = found.tested
         grid.add_row(
-            "accuracy",
+            t.measures[0].name,
             f"[bold]{t.measures[0]}[/] on {t.rows:,} rows of {escape(str(t.path))}; your "
             f"public rows alone {t.public_measures[0]} (95 % intervals)",
         )
@@ -237,8 +300,11 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         "rounds": found.model.report_,
         "plan": plan,
         "public_rows": found.public_rows,
-        "public_only": {"model": found.own.name, "cross_validated_accuracy": found.own.expected},
-        "test": found.tested,
+        "public_only": {
+            "model": found.own.name,
+            f"cross_validated_{found.measured.replace(' ', '_')}": found.own.expected,
+        },
+        "test": None if found.tested is None else found.tested.as_document,
         "warning": found.warning,
         "guarantee": {**asdict(found.guarantee), "adversary": found.guarantee.adversary},
         "notes": found.notes,

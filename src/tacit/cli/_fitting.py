@@ -19,7 +19,16 @@ from tacit.algorithms.combination import MAPS, Outlook, look_ahead
 from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.cli._fit_report import Evaluation, FitResult, OwnModels, as_document, show
+from tacit.algorithms.site_weights import COMBINE
+from tacit.cli._fit_report import (
+    Evaluation,
+    FitResult,
+    OwnModels,
+    OwnNumbers,
+    as_document,
+    show,
+)
+from tacit.cli._options import CLASSES, NUMBERS
 from tacit.cli._output import Pace, Screen, Steps, steps
 from tacit.cli.fit import OF_LEARNERS, FitFiles, FitMethod, method_of
 from tacit.data.sample import ColumnRoles, Sample, first_notes
@@ -32,13 +41,18 @@ from tacit.data.table_file import (
     read_labelled,
     read_owned,
     read_sample,
+    read_targets,
 )
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import FEATURES, PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.planning import Plan
+from tacit.estimators.site_regressor import SiteEnsembleRegressor
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
+from tacit.learners.peers.alike import LISTENING
+from tacit.learners.sites.train import PRIVACY
+from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import drawing_order, stream_of
 
 if TYPE_CHECKING:
@@ -47,7 +61,14 @@ if TYPE_CHECKING:
 TREES = "trees"  # of owners' answers, which no plan foresees
 _AT_ONCE = 1 << 25  # values of a table that is read at once
 _ESTIMATORS: dict[str, Any] = {
-    kind.__name__: kind for kind in (PrivateClassifier, PrivateBoosting, SiteEnsemble, PeerEnsemble)
+    kind.__name__: kind
+    for kind in (
+        PrivateClassifier,
+        PrivateBoosting,
+        SiteEnsemble,
+        SiteEnsembleRegressor,
+        PeerEnsemble,
+    )
 }
 WEIGHTS = {  # about how long the steps of a fit take
     "read": 1.0,
@@ -69,6 +90,11 @@ class FitRequest:
     roles: ColumnRoles
     seed: int | None
 
+    @property
+    def chosen(self) -> FitMethod:
+        """The estimator that its method names."""
+        return method_of(self.method, NUMBERS if self.roles.numbers else CLASSES)
+
     def open(self, file: Path) -> TableFile:
         """One of its files, whose heading is known."""
         return open_rows(file, *self.files.written, heading=self.headings[file])
@@ -78,6 +104,7 @@ class FitRequest:
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""
     began = time.monotonic()
+    check_names(request.options)
     files, roles, pace, console = request.files, request.roles, Pace(), screen.console
     try:
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
@@ -85,7 +112,8 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
             sample, owned, source = _read(request)
             tests = None
             if files.test is not None:
-                tests = read_labelled(request.open(files.test), roles.label, sample.schema)
+                read = read_targets if roles.numbers else read_labelled
+                tests = read(request.open(files.test), roles.label, sample.schema)
             fitting = Fitting.prepare(request, owned, sample, step)
             expected = None if fitting.outlook is None else Plan.of(fitting.outlook)
     except KeyboardInterrupt:
@@ -97,10 +125,11 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
     if source:
         model.guarantee_ = model.guarantee_.with_first(source)
     model.label_ = roles.label
-    if not fitting.method.is_served and files.test is not None and tests is not None:
-        own = OwnModels.of(request.method, files.test, tests, model, fitting.own)
-        own.show(console)
-        screen.tell(**own.as_document(time.monotonic() - began))
+    own = OwnNumbers.of(model) if fitting.own is None else fitting.own
+    if isinstance(own, PublicModel) and not fitting.method.is_served and files.test and tests:
+        found = OwnModels.of(request.method, files.test, tests, model, own)
+        found.show(console)
+        screen.tell(**found.as_document(time.monotonic() - began))
         return
     keep_model(model, files.out)
     tested = None
@@ -108,23 +137,23 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
         try:
             with steps(screen, WEIGHTS["test"], pace) as step:
                 step("testing", WEIGHTS["test"])
-                tested = Evaluation.of(files.test, tests, model, fitting.own)
+                tested = Evaluation.of(files.test, tests, model, own)
         except KeyboardInterrupt:
             stopped = "it is whole, and only the test was left out"
-    found = FitResult(
+    result = FitResult(
         method=request.method,
         label=roles.label,
         model=model,
         path=files.out,
         plan=expected,
-        own=fitting.own,
+        own=own,
         owners=owned.count,
         public_rows=len(sample.public.y),
         notes=notes,
         tested=tested,
     )
-    show(found, console)
-    screen.tell(**as_document(found, time.monotonic() - began))
+    show(result, console)
+    screen.tell(**as_document(result, time.monotonic() - began))
     if stopped:
         screen.stop(f"the model is in {files.out}; {stopped}")
 
@@ -183,7 +212,7 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
         )
     where = request.options.get("engine") or "inline"
     owned: OwnerTable | FileOwners
-    many = method_of(request.method).most is None  # owners: else they are few, with many rows each
+    many = request.chosen.most is None  # owners: else they are few, with many rows each
     if not many or (where == "inline" and file.is_within(_AT_ONCE)):
         owned = read_owned(file, roles, sample.schema)
     else:  # a block at a time, as they are asked
@@ -202,25 +231,32 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     return sample, replace(owned, notes=(*owned.notes, *told)), ""
 
 
-def estimator_of(method: str, given: dict[str, Any], schema: Schema) -> Any:
+def check_names(given: Mapping[str, Any]) -> None:
+    """Refuse options that name nothing, before a file is read; others are left out (None)."""
+    known = {"features": FEATURES, "combine": COMBINE, "privacy": PRIVACY, "listen_to": LISTENING}
+    for option, names in known.items():
+        if given[option] is not None:
+            one_of(option, given[option], names)
+    if given["mechanism"] is not None:
+        mechanism_by_name(given["mechanism"], ("auto",))
+
+
+def estimator_of(request: FitRequest, schema: Schema) -> Any:
     """The estimator of a method with the options that were given."""
-    chosen = method_of(method)
-    options = {option: value for option, value in given.items() if value is not None}
+    chosen = request.chosen
+    options = {option: value for option, value in request.options.items() if value is not None}
     if chosen.two_classes and len(schema.classes) != 2:
         raise ValueError(
-            f"--method {method} learns two classes, and the label has {len(schema.classes)}: "
-            "choose another --method, or a label of two classes"
+            f"--method {request.method} learns two classes, and the label has "
+            f"{len(schema.classes)}: choose another --method, or a label of two classes"
         )
-    if "features" in options:
-        one_of("features", options["features"], FEATURES)
     if "learner" in chosen.options:
         options = _with_learner(options)
     return _ESTIMATORS[chosen.kind](schema=schema, **dict(chosen.fixed), **options)
 
 
-def check_owners(name: str, column: str | None, count: int) -> None:
+def check_owners(name: str, chosen: FitMethod, column: str | None, count: int) -> None:
     """Refuse to ask too few or too many; how many there are is public."""
-    chosen = method_of(name)
     if not chosen.least <= count:
         raise ValueError(
             f"--method {name} needs {chosen.least} owners or more, and column {column!r} "
@@ -251,14 +287,15 @@ def _with_learner(given: dict[str, Any]) -> dict[str, Any]:
 class Fitting:
     """An estimator before its fit: whom it asks, and what is known beforehand.
 
-    `outlook` is what owners should add to the data user's own model, where the method can tell.
+    `own` is the data user's own model of classes, and `outlook` what owners should add to it,
+    where the method can tell.
     """
 
     method: FitMethod
     estimator: Any
     owned: "OwnerTable | FileOwners"
     sample: Sample
-    own: PublicModel
+    own: PublicModel | None
     outlook: Outlook | None
 
     @classmethod
@@ -266,9 +303,11 @@ class Fitting:
         cls, request: FitRequest, owned: "OwnerTable | FileOwners", sample: Sample, step: Steps
     ) -> "Fitting":
         """Refuse what the method cannot do; fit the public rows alone, and look ahead."""
-        method = method_of(request.method)
-        check_owners(request.method, request.roles.owner, owned.count)
-        estimator = estimator_of(request.method, request.options, sample.schema)
+        method = request.chosen
+        check_owners(request.method, method, request.roles.owner, owned.count)
+        estimator = estimator_of(request, sample.schema)
+        if request.roles.numbers:  # of public rows alone sites' question tells, when it is put
+            return cls(method, estimator, owned, sample=sample, own=None, outlook=None)
         step("fitting your public rows alone", WEIGHTS["own"])
         own = fit_public(sample.public)
         step("planning", WEIGHTS["plan"])

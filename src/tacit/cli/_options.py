@@ -7,14 +7,18 @@ import logging
 import re
 import socket
 import sys
+from collections.abc import Collection
 from datetime import UTC, datetime
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import tacit
+from tacit._util.checks import bad, one_of
+from tacit.sums import HOW
 
 if TYPE_CHECKING:
     from tacit.wire.envelopes import Vault
@@ -132,6 +136,21 @@ ListenTo = Annotated[
         "whose distribution is like one's own), or everybody."
     ),
 ]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="Of sites (paper C): what the label holds, classes or numbers, which are predicted as "
+        "they are."
+    ),
+]
+TargetRange = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        help="With --target numbers: public bounds LOW HIGH of the label, beyond is the bound; "
+        "default: as public rows show."
+    ),
+]
+CLASSES, NUMBERS = TARGETS = "classes", "numbers"
 Decimal = Annotated[
     str, typer.Option(help="Sign before decimals in CSV files: a point or a comma.")
 ]
@@ -150,6 +169,25 @@ Authority = Annotated[
 Patience = Annotated[
     float, typer.Option(help="Seconds to go on trying while the coordinator is away.")
 ]
+
+
+def check_target(
+    method: str, target: str, bounds: tuple[float, float] | None, trust: Collection[str]
+) -> None:
+    """Refuse numbers where only classes are learned, and bounds that cannot be meant."""
+    if one_of("target", target, TARGETS) == CLASSES:
+        if bounds is not None:
+            raise ValueError(f"--target-range goes with --target {NUMBERS}, and only there")
+        return
+    if method != "sites":
+        raise ValueError(
+            f"--target {NUMBERS} goes with --method sites, and only there: --method {method} "
+            "learns classes"
+        )
+    if HOW in trust:
+        raise ValueError(f"--target {NUMBERS} does not go with --trust {HOW!r}: sites train alone")
+    if bounds is not None and not -inf < bounds[0] < bounds[1] < inf:
+        raise bad("target_range", "two numbers, the smaller one first", bounds)
 
 
 def home_folder(given: Path | None, rehearsal: bool = False) -> Path:

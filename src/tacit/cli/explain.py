@@ -3,6 +3,7 @@ programs that are not tacit, or a card for people.
 """
 
 import shlex
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -89,11 +90,9 @@ def _encode_rows(explainer: "Explainer", file: "TableFile") -> "FloatArray":
 
 
 def _say(explainer: "Explainer", rows: "FloatArray") -> tuple[str, ...]:
-    """The class that the model predicts for each row, and how likely it is; empty: numbers are
-    predicted, which are the scores.
-    """
+    """What the model predicts for each row: a class and how likely it is, or a number."""
     if not explainer.schema.labels:
-        return ()
+        return tuple(in_digits(float(each), 4) for each in explainer.saved.numbers(rows))
     classes = explainer.schema.classes
     likely = explainer.saved.probabilities(rows)
     return tuple(f"{classes[row.argmax()]} {100 * row.max():.0f} %" for row in likely)
@@ -159,8 +158,8 @@ def _draw_curve(
     from tacit.render.document import Chart, Line, Table
 
     if not curve.is_ordered:
-        rows = zip(curve.places, curve.changes, strict=True)
-        cells = tuple((str(place), *map(_signed, each)) for place, each in rows)
+        rows, most = zip(curve.places, curve.changes, strict=True), max(map(abs, ends))
+        cells = tuple((str(place), *(_signed(size, most) for size in each)) for place, each in rows)
         bars = tuple(each[0] for each in curve.changes) if len(explainer.outputs) == 1 else ()
         heading = ("value", *explainer.outputs)
         return Table(f"{curve.name}, {explainer.unit}", heading, cells, bars=bars, ends=ends)
@@ -175,34 +174,42 @@ def _rows_section(found: "Explanation", said: tuple[str, ...]) -> "Section":
     """What columns add to the first rows, and what the model says of them."""
     from tacit.render.document import Section, Table
 
+    first, is_number = found.contributions[:_FIRST, :, 0], found.unit == found.outputs[0]
     order = (-found.importances).argsort(kind="stable")[:6]
-    others = len(found.names) > len(order)
-    heading = ("row", *(("says",) if said else ()), *(found.names[place] for place in order))
+    others, most = len(found.names) > len(order), float(abs(first).max(initial=0.0))
     lines = []
-    for number, row in enumerate(found.contributions[:_FIRST, :, 0]):
+    for number, row in enumerate(first):
         left = [row.sum() - row[order].sum()] if others else []
-        cells = [_signed(each) for each in (*row[order], *left, found.start[0] + row.sum())]
-        lines.append((str(number + 1), *said[number : number + 1], *cells))
+        score = [] if is_number else [found.start[0] + row.sum()]
+        cells = [_signed(each, most) for each in (*row[order], *left, *score)]
+        lines.append((str(number + 1), said[number], *cells))
+    names = *(found.names[place] for place in order), *(("others",) if others else ())
     table = Table(
-        f"Contributions to {found.outputs[0]} ({found.unit})",
-        (*heading, *(("others",) if others else ()), "score"),
+        f"Contributions to {found.outputs[0]}" + ("" if is_number else f" ({found.unit})"),
+        ("row", "says", *names, *(() if is_number else ("score",))),
         tuple(lines),
     )
-    start = (
-        f"A row of which nothing is known has {_signed(found.start[0])}; what columns add to it is "
-        "exact, and makes the score"
-        + (", by which the model says how likely a class is." if said else ".")
+    start, exact = float(found.start[0]), "what columns add to it is exact, and makes "
+    text = (
+        f"Of a row of which nothing is known the model says {in_digits(start, 4)}; {exact}what it "
+        "says, held inside the public range."
+        if is_number
+        else f"A row of which nothing is known has {_signed(start, most)}; {exact}the score, by "
+        "which the model says how likely a class is."
     )
-    return Section("Your rows, one by one", start, (table,))
+    return Section("Your rows, one by one", text, (table,))
 
 
-def _signed(value: float) -> str:
-    """A figure among others of its kind, with its sign unless it is next to nothing.
+def _signed(value: float, most: float) -> str:
+    """A figure among others up to this size, with its sign unless it is next to nothing.
 
-    >>> _signed(0.5), _signed(-0.004), _signed(-1.25)
-    ('+0.50', '0.00', '-1.25')
+    >>> _signed(0.5, 2.0), _signed(-0.004, 2.0), _signed(-1.25, 2.0), _signed(-1250.4, 1e4)
+    ('+0.50', '0.00', '-1.25', '-1,250')
     """
-    return f"{value:+.2f}" if abs(value) >= 0.005 else "0.00"
+    usual = most == 0 or 0.1 <= most < 100
+    decimals = 2 if usual else max(0, 2 - floor(log10(most)))
+    shown = f"{value:+,.{decimals}f}"
+    return shown if shown.strip("+-0.,") else shown.lstrip("+-")
 
 
 def _promise_section(promise: "Guarantee") -> "Section":
@@ -288,13 +295,16 @@ def _measure(
     saved: "SavedModel", test: "TableFile", label: str | None
 ) -> "tuple[Measures, Measures | None]":
     """The model on rows of a file, and where its stages are known the data user's rows alone."""
-    from tacit.data.table_file import read_labelled
-    from tacit.estimators.measures import measure
+    from tacit.data.table_file import read_labelled, read_targets
+    from tacit.estimators.measures import measure, measure_numbers
     from tacit.learners.models.scores import ScoreModel
 
     named = label or saved.label
     if not named:
         raise ValueError("--label is missing: the model does not know the name of its column")
+    if not saved.schema.labels:
+        table, targets = read_targets(test, named, saved.schema)
+        return measure_numbers(saved.numbers(saved.schema.encode(table).X), targets), None
     table, classes = read_labelled(test, named, saved.schema)
     rows, last = saved.schema.encode(table).X, saved.model
     stages = saved.stages.models(last) if isinstance(last, ScoreModel) else ()

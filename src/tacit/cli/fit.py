@@ -23,6 +23,8 @@ from tacit._util.checks import (
 )
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
+    CLASSES,
+    NUMBERS,
     Categories,
     Decimal,
     Encoding,
@@ -30,6 +32,9 @@ from tacit.cli._options import (
     LeaveOut,
     ListenTo,
     SchemaFile,
+    Target,
+    TargetRange,
+    check_target,
 )
 from tacit.cli._output import Screen
 from tacit.sums import NOBODY, TRUSTS
@@ -113,8 +118,21 @@ METHODS = {
 }
 
 
-def method_of(name: str) -> FitMethod:
-    """A method by its name; what a paper published of peers, too, where `tacit_papers` is."""
+OF_NUMBERS = {
+    "sites": FitMethod(
+        "SiteEnsembleRegressor",
+        ("combine", "privacy", "loss", "ridge", "components", "engine"),
+        most=1000,
+    ),
+}
+
+
+def method_of(name: str, target: str = CLASSES) -> FitMethod:
+    """A method by its name and what it predicts; what a paper published of peers, too, where
+    `tacit_papers` is.
+    """
+    if target == NUMBERS:
+        return OF_NUMBERS[name]
     if name in METHODS:
         return METHODS[name]
     from tacit.learners.owners import load_simulations
@@ -161,8 +179,8 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            help="classifier; boosting (papers A, B); sites (paper C; of amounts in Python and by "
-            "tacit serve); peers (in turns), stumps (paper D) or trees (after InPriv); with "
+            help="classifier; boosting (papers A, B); sites (paper C; with --target numbers its "
+            "regressions); peers (in turns), stumps (paper D) or trees (after InPriv); with "
             "tacit-papers also DiffPRS (paper D as published), a simulation and NOT PRIVATE."
         ),
     ] = "classifier",
@@ -234,12 +252,15 @@ def fit(
         ),
     ] = None,
     loss: Annotated[
-        str | None, typer.Option(help="Of sites (paper C): huber_hinge or logistic.")
+        str | None,
+        typer.Option(help="Of sites (paper C): huber_hinge or logistic; huber for numbers."),
     ] = None,
     components: Annotated[
         int | None,
         typer.Option(help="Of sites (paper C): how many principal components they see.", min=1),
     ] = None,
+    target: Target = CLASSES,
+    target_range: TargetRange = None,
     rho: Annotated[
         float | None,
         typer.Option(
@@ -302,7 +323,9 @@ def fit(
         tacit fit people.parquet --label income --owners state --public mine.csv \\
         --epsilon 1 --out model.tacit
     """
-    chosen = method_of(method)
+    trusted = NOBODY if trust is None else trust
+    check_target(method, target, target_range, (trusted,))
+    chosen = method_of(method, target)
     chosen.check_column(method, owners)
     options: dict[str, Any] = {"learner": learner, "rounds": rounds, "mechanism": mechanism}
     options |= {"cuts": cuts, "ridge": ridge, "bound": bound, "error": error}
@@ -321,11 +344,11 @@ def fit(
     files = FitFiles(data, public, public_rows, test=test, out=out, written=(decimal, encoding))
     headings = files.check(label, owners)
     positive("epsilon", epsilon)
-    one_of("trust", NOBODY if trust is None else trust, TRUSTS)
+    one_of("trust", trusted, TRUSTS)
     check_engine("inline" if engine is None else engine)
     if delta is not None:
         check_delta(delta)
-        if trust in (None, NOBODY):
+        if trusted == NOBODY:
             raise ValueError("--delta goes with --trust 'two servers', and only there")
     if chosen.is_served:
         check_writable("--out", out, data, public, test, schema)
@@ -338,9 +361,18 @@ def fit(
         check_file(schema, "a schema (TOML)")
     with on_interrupt():
         from tacit.cli._fitting import FitRequest, carry_out
+        from tacit.data.cohort import Range
         from tacit.data.sample import ColumnRoles
 
-    roles = ColumnRoles(label, owners, schema, category or (), leave_out or ())
+    roles = ColumnRoles(
+        label,
+        owners,
+        schema,
+        category or (),
+        leave_out or (),
+        numbers=target == NUMBERS,
+        bounds=None if target_range is None else Range(*target_range),
+    )
     carry_out(FitRequest(method, options, files, headings, roles, seed=seed), screen)
 
 

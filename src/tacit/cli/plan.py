@@ -13,7 +13,9 @@ from rich.console import Console
 from tacit._util.checks import check_file, check_table, one_of, positive
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
+    CLASSES,
     DO_NOT_COLLECT,
+    NUMBERS,
     Categories,
     Decimal,
     Encoding,
@@ -21,6 +23,9 @@ from tacit.cli._options import (
     LeaveOut,
     ListenTo,
     SchemaFile,
+    Target,
+    TargetRange,
+    check_target,
 )
 from tacit.cli._output import Screen, Steps, steps, table_of
 from tacit.sums import HOW, NOBODY, TRUSTS
@@ -65,6 +70,8 @@ def plan(
     ] = "classifier",
     rounds: Annotated[int, typer.Option(help="Of peers: about how many turns.", min=1)] = 30,
     listen_to: ListenTo = None,
+    target: Target = CLASSES,
+    target_range: TargetRange = None,
     schema: SchemaFile = None,
     category: Categories = None,
     leave_out: LeaveOut = None,
@@ -85,16 +92,26 @@ def plan(
     heading = check_table(public, label, written=(decimal, encoding))
     if schema is not None:
         check_file(schema, "a schema (TOML)")
-    trusts = _trusts(method, trust)
+    check_target(method, target, target_range, trust or ())
+    trusts = (NOBODY,) if target == NUMBERS else _trusts(method, trust)
     listening = _listening(method, listen_to)
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
         from tacit._util.kernels import in_arrays
+        from tacit.data.cohort import Range
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
     file = open_rows(public, decimal, encoding, heading)
-    roles = ColumnRoles(label, None, schema, category or (), leave_out or ())
+    roles = ColumnRoles(
+        label,
+        None,
+        schema,
+        category or (),
+        leave_out or (),
+        numbers=target == NUMBERS,
+        bounds=None if target_range is None else Range(*target_range),
+    )
     plans: list[Plan | GroupPlan] = []
     notes, stopped = list[str](), False
     making: Callable[[list[Population], list[str], Steps], Iterator[Plan | GroupPlan]]

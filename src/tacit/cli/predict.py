@@ -38,14 +38,15 @@ Write = Callable[["AnyArray", int], None]
 
 @contextmanager
 def predictions(draft: Path, schema: "Schema", *, proba: bool, as_parquet: bool) -> Iterator[Write]:
-    """How to write a block: how likely each class is, by row, and how many rows were written
-    before.
+    """How to write a block: how likely each class is, by row, or the predicted number, (rows, 1);
+    and how many rows were written before.
 
-    The columns are the row's number, the class, and with `proba` how likely each class is. What was
-    written is a whole file when this ends, however it ends.
+    The columns are the row's number, the class or number, and with `proba` how likely each class
+    is. What was written is a whole file when this ends, however it ends.
     """
     classes = [
-        str(value).lower() if isinstance(value, bool) else str(value) for value in schema.classes
+        str(value).lower() if isinstance(value, bool) else str(value)
+        for value in (schema.classes if schema.labels else ())
     ]
     chances = [f"P({name})" for name in classes] if proba else []
     with (_parquet if as_parquet else _csv)(draft, classes, chances) as write:
@@ -64,8 +65,9 @@ def _csv(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Write]
             for row, best, each in zip(
                 _rows(likely, first), np.argmax(likely, axis=1), likely, strict=True
             ):
+                said = classes[best] if classes else f"{each[0]:.9g}"
                 lines.writerow(
-                    [row, classes[best], *([f"{chance:.6g}" for chance in each] if chances else [])]
+                    [row, said, *([f"{chance:.6g}" for chance in each] if chances else [])]
                 )
 
         yield write
@@ -78,11 +80,14 @@ def _parquet(draft: Path, classes: list[str], chances: list[str]) -> Iterator[Wr
     import pyarrow as pa
     from pyarrow import parquet
 
-    kinds = {"row": pa.int64(), "prediction": pa.string(), **dict.fromkeys(chances, pa.float64())}
+    said_as = pa.string() if classes else pa.float64()
+    kinds = {"row": pa.int64(), "prediction": said_as, **dict.fromkeys(chances, pa.float64())}
     with parquet.ParquetWriter(draft, pa.schema(kinds)) as file:
 
         def write(likely: "AnyArray", first: int) -> None:
-            said = np.array(classes, dtype=object)[np.argmax(likely, axis=1)]
+            said = likely[:, 0]
+            if classes:
+                said = np.array(classes, dtype=object)[np.argmax(likely, axis=1)]
             columns = [_rows(likely, first), said, *(likely.T if chances else ())]
             file.write_table(
                 pa.table([np.ascontiguousarray(each) for each in columns], pa.schema(kinds))
@@ -106,10 +111,12 @@ _MEASURED = 200_000  # rows whose chances are kept, for measures of them togethe
 @dataclass
 class _Tally:
     """What happened to the rows so far, of about `expected`; `moved` counts values that do not fit
-    the model, by column, and `right` the predictions that are what the column `label` says.
+    the model, by column, and `right` the predictions that are what the column `label` says, where
+    that is a class; `is_number`: it is a number.
     """
 
     label: str | None
+    is_number: bool
     ignored: list[str] = field(default_factory=list)
     expected: int = 0
     rows: int = 0
@@ -134,17 +141,26 @@ class _Tally:
         learned = getattr(fitted, "label", "")
         right = label or (learned if learned in there else None)
         known = {*used, right, ""}
-        return cls(right, [name for name in file.names if name not in known])
+        ignored = [name for name in file.names if name not in known]
+        return cls(right, fitted.schema.labels == 0, ignored)
 
     def take(self, said: "_Said") -> None:
         """Count what happened to one more block."""
         self.moved.update(said.moved)
         if said.classes is not None:
-            self.judged += int((said.classes >= 0).sum())
-            self.right += int((said.chances.argmax(axis=1) == said.classes).sum())
+            self.judged += int(_known(said.classes).sum())
+            if not self.is_number:
+                self.right += int((said.chances.argmax(axis=1) == said.classes).sum())
             if self.rows < _MEASURED:
                 self.seen.append((said.chances, said.classes))
         self.rows += len(said.chances)
+
+
+def _known(labels: "AnyArray") -> "AnyArray":
+    """Which class numbers, or which numbers, are known."""
+    import numpy as np
+
+    return np.isfinite(labels) if labels.dtype.kind == "f" else labels >= 0
 
 
 def predict(
@@ -198,11 +214,8 @@ def predict(
         from tacit.estimators.persistence import read_model
 
     fitted, signer = read_model(model, optional_key(campaign_key))
-    if getattr(getattr(fitted, "model", None), "bounds", None) is not None:
-        raise ValueError(
-            f"{model} predicts numbers, and tacit predict classes: use "
-            f"tacit.load({str(model)!r}).predict"
-        )
+    if proba and not fitted.schema.labels:
+        raise ValueError(f"--proba goes with classes, and {model} predicts numbers: leave it out")
     screen.tell(signed_by=signer)
     if signer is not None and campaign_key is None:
         screen.say(f"note: signed by the campaign {signer}; --campaign-key checks that it is yours")
@@ -242,8 +255,8 @@ def predict(
 
 
 class _Said(NamedTuple):
-    """Of a block of rows: how likely each class is, how many values had to be moved, by column, and
-    the right classes, where they are known.
+    """Of a block of rows: how likely each class is, or the predicted numbers, (rows, 1); how many
+    values had to be moved, by column; and the right classes or numbers, where they are known.
     """
 
     chances: "AnyArray"
@@ -257,7 +270,11 @@ def _say(fitted: Any, table: "UserTable", where: str, label: str | None) -> _Sai
     schema: Schema = fitted.schema
     rows, classes = schema.encode(table, where), None
     if label is not None:
-        classes = schema.encode_labels(schema.conform_labels(column_at(where, table, label)))
+        classes = schema.conform_labels(column_at(where, table, label))
+    if not schema.labels:
+        return _Said(fitted.numbers(rows.X)[:, None], rows.moved_by, classes)
+    if classes is not None:
+        classes = schema.encode_labels(classes)
     return _Said(fitted.probabilities(rows.X), rows.moved_by, classes)
 
 
@@ -305,17 +322,19 @@ def _write_all(
 
 
 def _measure(tally: _Tally) -> "Measures | None":
-    """Measures of the rows that were kept; None where none of those has a known class."""
+    """Measures of the rows that were kept; None where of none of those the answer is known."""
     import numpy as np
 
-    from tacit.estimators.measures import measure
+    from tacit.estimators.measures import measure, measure_numbers
 
-    chances, classes = (np.concatenate(part) for part in zip(*tally.seen, strict=True))
-    return measure(chances, classes) if (classes >= 0).any() else None
+    said, known = (np.concatenate(part) for part in zip(*tally.seen, strict=True))
+    if not _known(known).any():
+        return None
+    return measure_numbers(said[:, 0], known) if tally.is_number else measure(said, known)
 
 
 def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) -> None:
-    accuracy = tally.right / tally.judged if tally.judged else None
+    accuracy = tally.right / tally.judged if tally.judged and not tally.is_number else None
     measures = _measure(tally) if tally.judged else None
     screen.tell(
         rows=tally.rows,
@@ -336,12 +355,17 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
 
         screen.say(f"note: {misfits_line(tally.moved, data)}")
     screen.say(f"{tally.rows:,} predictions: {out}")
+    known = f"{tally.judged:,} rows with a known {tally.label}"
+    figures = () if measures is None else measures.figures
     if accuracy is not None:
         error = 1.96 * (accuracy * (1 - accuracy) / tally.judged) ** 0.5
-        known = f"{tally.judged:,} rows with a known {tally.label}"
         screen.say(f"accuracy {accuracy:.3f} ± {error:.3f} on {known}")
-        first = "" if tally.rows <= _MEASURED else f", of the first {_MEASURED:,} rows"
-        told = ", ".join(f"{each.name} {each}" for each in measures.figures[1:]) if measures else ""
-        screen.say(f"{told} (95 % intervals{first})")
+    elif figures:
+        screen.say(f"{figures[0].name} {figures[0]} on {known}")
     elif tally.label is not None:
-        screen.say(f"no accuracy: no row has a {tally.label} that the model knows")
+        what = "number" if tally.is_number else "class"
+        screen.say(f"no accuracy: no row has a {tally.label} that is a known {what}")
+    if len(figures) > 1:
+        first = "" if tally.rows <= _MEASURED else f", of the first {_MEASURED:,} rows"
+        told = ", ".join(f"{each.name} {each}" for each in figures[1:])
+        screen.say(f"{told} (95 % intervals{first})")

@@ -384,7 +384,11 @@ class Range:
 
     def numbers(self, scores: FloatArray) -> FloatArray:
         """Targets of scores in [-1, 1]; beyond becomes the bound."""
-        part = (np.clip(scores, -1.0, 1.0) + 1) / 2
+        return self.stretch(np.clip(scores, -1.0, 1.0))
+
+    def stretch(self, scores: FloatArray) -> FloatArray:
+        """The same without ends: a score beyond 1 is beyond the bound."""
+        part = (scores + 1) / 2
         half = self.low / 2 + part * (self.high / 2 - self.low / 2)
         return np.asarray(2 * half)
 

@@ -225,8 +225,8 @@ _UNTYPED = 10  # times as many columns are not looked at
 _NOTES = 20  # on columns, that are told one by one
 MOST_VALUES = 100  # different texts of a category, and classes of a label
 _OF_AMOUNTS = (
-    " (amounts themselves are learned from sites: SiteEnsembleRegressor in Python, or `tacit "
-    'serve` with kind = "sites" and target = "numbers")'
+    " (amounts themselves are learned from sites: --method sites --target numbers, "
+    'SiteEnsembleRegressor in Python, `tacit serve` with kind = "sites" and target = "numbers")'
 )
 # a text column with more different values than this part of its rows names things, it does not sort
 # them
@@ -270,10 +270,11 @@ def describe(
     features = {name: column for name, column in table.columns.items() if name not in others}
     classes = [0, 1] if numbers else _distinct(labels)
     if not 2 <= len(classes) <= MOST_VALUES:
+        amounts = len(classes) > 1 and labels.dtype.kind in "fiu"
+        do = f"a column of classes instead of amounts{_OF_AMOUNTS}" if amounts else "another column"
         raise ValueError(
             f"label {label!r} must have 2 to {MOST_VALUES} classes in the public rows, it has "
-            f"{len(classes)}: give rows of several classes, or a column of classes instead of "
-            f"amounts{_OF_AMOUNTS}"
+            f"{len(classes)}: give rows of several classes, or {do}"
         )
     if not numbers and labels.dtype.kind == "f" and len(classes) > 20 and (labels % 1 > 0).any():
         raise ValueError(

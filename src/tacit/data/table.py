@@ -150,6 +150,8 @@ def keep_frame(frame: Any) -> UserTable:
 
 def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
     """Names and columns, as the frame has them."""
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
     if _is_records(frame):
         names = dict.fromkeys(name for row in frame for name in row)
         frame = {name: [row.get(name) for row in frame] for name in names}

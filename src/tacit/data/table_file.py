@@ -34,7 +34,7 @@ from tacit._util.checks import (
     some_of,
     unreadable,
 )
-from tacit._util.types import AnyArray, IntArray
+from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.sample import ColumnRoles, Sample, check_names, sample_of
 from tacit.data.schema import Schema
 from tacit.data.table import (
@@ -402,18 +402,36 @@ def divide(
     labels = table.column(roles.label)
     sample = sample_of(table, labels, roles, f"the {public_rows} given up")
     rest = _rows_of(raw[~given_up], file, roles, sample.schema, one_owner=False)
-    source = f"{public_rows} of {drawn:,} owners were given up as public rows"
+    whose = "one owner" if drawn == 1 else f"{drawn:,} owners"
+    source = f"{public_rows} of {whose} were given up as public rows"
     return sample, rest, f"{source}: they are not protected."
 
 
 def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTable, IntArray]:
     """Rows to test on, and their class numbers, -1 where a label is not known."""
-    file.require(label)
-    raw = file.read_text([*(feature.name for feature in schema.features), label])
-    classes = schema.encode_labels(schema.conform_labels(column_at(str(file.path), raw, label)))
+    table, labels = _read_beside(file, label, schema)
+    classes = schema.encode_labels(labels)
     if not (classes >= 0).any():
         raise ValueError(f"{file.path} has no row with a known {label!r}")
-    return schema.conform(raw, str(file.path)), classes
+    return table, classes
+
+
+def read_targets(file: TableFile, label: str, schema: Schema) -> tuple[UserTable, FloatArray]:
+    """The same where numbers are predicted: targets as they stand there, NaN where one is no
+    number.
+    """
+    table, targets = _read_beside(file, label, schema)
+    if not np.isfinite(targets).any():
+        raise ValueError(f"{file.path} has no row with a number as {label!r}")
+    return table, targets
+
+
+def _read_beside(file: TableFile, label: str, schema: Schema) -> tuple[UserTable, AnyArray]:
+    """Rows, and their labels in the schema's words."""
+    file.require(label)
+    raw = file.read_text([*(feature.name for feature in schema.features), label])
+    labels = schema.conform_labels(column_at(str(file.path), raw, label))
+    return schema.conform(raw, str(file.path)), labels
 
 
 def _rows_of(

@@ -197,6 +197,11 @@ class StagesDisplay(_Display):
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
         """Of an estimator with `staged_predict`."""
+        if not hasattr(estimator, "staged_predict"):
+            raise TypeError(
+                f"StagesDisplay shows rounds of a fitted PrivateClassifier or PrivateBoosting, got "
+                f"a {type(estimator).__name__}"
+            )
         right = [float(np.mean(said == np.asarray(y))) for said in estimator.staged_predict(X)]
         own_first = hasattr(estimator, "stages_") and len(right) > len(estimator.report_)
         return cls(np.array(right), 0 if own_first else 1).plot(ax)
@@ -222,10 +227,10 @@ class SitesDisplay(_Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Of a fitted ensemble of sites, or one that was read from a file."""
-        if not all("site" in row for row in estimator.report_):
+        if not all("site" in row for row in getattr(estimator, "report_", [{}])):
             raise TypeError(
-                f"SitesDisplay shows an ensemble of sites, got a {type(estimator).__name__}: "
-                "StagesDisplay shows rounds"
+                f"SitesDisplay shows a fitted ensemble of sites, got a {type(estimator).__name__}: "
+                "fit it first, or let StagesDisplay show rounds"
             )
         names = tuple(str(row["site"]) for row in estimator.report_)
         weights = np.array([np.mean(np.abs(row["weights"])) for row in estimator.report_])

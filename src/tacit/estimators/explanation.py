@@ -23,6 +23,7 @@ import numpy as np
 
 from tacit._util.checks import in_digits
 from tacit._util.types import AnyArray, FloatArray
+from tacit.data.cohort import Range
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble
@@ -45,7 +46,8 @@ class Explanation:
     outputs : tuple of str
         What is scored: the second class against the first, or each class.
     unit : str
-        What scores are: "log odds", "share of the votes" or "score".
+        What scores are: "log odds", "share of the votes", "score", or the name of a target that is
+        a number.
     start : array of shape (outputs,)
         The scores of a row of which nothing is known.
     contributions : array of shape (rows, columns, outputs)
@@ -117,10 +119,18 @@ class Explainer:
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """What is scored."""
-        if isinstance(self.saved.model, LinearModel) and self.saved.model.bounds is not None:
+        if self._range is not None:
             return (self.saved.label or "target",)
         names = tuple(str(name) for name in self.schema.classes)
         return names[1:] if len(names) == 2 else names
+
+    @property
+    def _range(self) -> Range | None:
+        """Of a target that is a number; None: classes are told apart."""
+        model = self.saved.model
+        if not isinstance(model, LinearModel) or model.bounds is None:
+            return None
+        return Range(*model.bounds)
 
     @property
     def unit(self) -> str:
@@ -128,15 +138,20 @@ class Explainer:
         model = self.saved.model
         if isinstance(model, Ensemble):
             return "share of the votes"
+        if self._range is not None:
+            return self.outputs[0]
         return "score" if isinstance(model, LinearModel) else "log odds"
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Of encoded rows, (rows, outputs): what grows with the chance of a class."""
+        """Of encoded rows, (rows, outputs): what grows with the chance of a class; of numbers the
+        target itself, before it is held inside its range.
+        """
         model = self.saved.model
         if isinstance(model, ServedScores):
             return model.scores.score(model.cells.read(X))[:, np.newaxis]
         if isinstance(model, LinearModel):
-            return model.scores(X)
+            found = model.scores(X)
+            return found if self._range is None else self._range.stretch(found)
         if isinstance(model, ScoreModel):
             raw = model.scores(X)
             raw = raw - raw.mean(axis=1, keepdims=True)
@@ -207,7 +222,11 @@ class Explainer:
             level = -(own @ (directions.T @ lens.centre))
             if lens.constant:
                 level = level + model.vectors[:, -1] * lens.constant
-            return own @ directions.T, level
+            ends = self._range
+            if ends is None:
+                return own @ directions.T, level
+            size = ends.high / 2 - ends.low / 2
+            return size * (own @ directions.T), ends.stretch(level)
         if not (isinstance(model, ScoreModel) and all(_is_linear(term) for term in model.terms)):
             return None
         origin, units = np.zeros_like(self.unknown_row), np.eye(self.unknown_row.shape[1])

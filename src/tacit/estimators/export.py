@@ -223,15 +223,31 @@ _TABLES = (
     "number's cell is min(floor((number + 1) / 2 * cells), cells - 1) of its encoded form, a "
     "category's the place of its value; a value that is missing or not named has the last cell"
 )
+_SITES = (
+    "v has a sum for each list of directions, of (number - its centre) times direction, and where "
+    "constant is above 0 constant as the last; w = v times inside / max(1, root of the sum of "
+    "squares of v, sum of sizes of v / l1_bound); a score for each of vectors: the sum of w times "
+    "vector"
+)
+_SITES_OF_CLASSES = (
+    "; 1 / (1 + exp(-score)) says how likely the second class is, or with a vector for each class "
+    "how likely that one is, once they are divided by their sum"
+)
+_SITES_OF_NUMBERS = (
+    "; the number is low + (high - low) * (s + 1) / 2, where range is low and high and s is the "
+    "score, moved to -1 or 1 where it is beyond"
+)
 
 
 def json_form(saved: SavedModel) -> str:
-    """A model that is linear in its encoded columns, or a sum of tables, as JSON text."""
+    """A model that is linear in its encoded columns, of sites in shortened rows, or a sum of
+    tables, as JSON text.
+    """
     explainer, model = Explainer(saved), saved.model
     content: dict[str, Any] = {
         "format": "tacit model 1",
         "label": saved.label,
-        "classes": list(saved.schema.classes),
+        "classes" if saved.schema.labels else "range": list(saved.schema.classes),
         "guarantee": saved.guarantee.headline,
         "columns": [_column(feature) for feature in saved.schema.features],
         "encoding": _ENCODING,
@@ -239,7 +255,19 @@ def json_form(saved: SavedModel) -> str:
     if isinstance(model, ServedScores) and isinstance(model.scores, Additive):
         tables = [_scores_of(model, place) for place in range(len(model.cells))]
         content |= {"kind": "tables", "meaning": _TABLES, "tables": tables}
-    elif explainer.linear is not None and not isinstance(model, LinearModel):
+    elif isinstance(model, LinearModel):
+        seen = model.projection
+        content |= {
+            "kind": "sites",
+            "meaning": _SITES + (_SITES_OF_CLASSES if saved.schema.labels else _SITES_OF_NUMBERS),
+            "centre": seen.centre.tolist(),
+            "directions": seen.directions.T.tolist(),
+            "constant": seen.constant,
+            "l1_bound": seen.l1_bound,
+            "inside": INSIDE,
+            "vectors": model.vectors.tolist(),
+        }
+    elif explainer.linear is not None:
         weights, level = explainer.linear
         content |= {
             "kind": "linear",
@@ -319,7 +347,7 @@ def card_of(saved: SavedModel, facts: CardFacts) -> Document:
     about = (
         ("estimator", saved.kind),
         ("label", saved.label or "not named"),
-        ("classes", classes),
+        ("classes" if saved.schema.labels else "predicts", classes),
         ("how the asking ended", saved.ended),
         ("made by", f"tacit {saved.program}"),
         ("transcript", saved.transcript.hex()),

@@ -27,6 +27,7 @@ from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
 from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
+from tacit.estimators.measures import VARIANCE
 from tacit.estimators.peer_methods import method_of
 from tacit.estimators.sites import loss_of
 from tacit.learners.models.scores import logistic
@@ -42,7 +43,7 @@ _ROWS = 20_000  # of all sites together, in one play
 _RIDGE = 1.0  # of what is known of a linear model before any row, whose length is about 1
 _PUBLIC = 2_000  # public rows that a play has, at most
 _LEAST_RISE = 1e-3  # of accuracy, or of the variance explained: below, nobody is asked
-ACCURACY, VARIANCE = "accuracy", "variance explained"
+ACCURACY = "accuracy"
 PEERS = {"peers": "turns", "stumps": "stumps", "trees": "trees"}  # methods by their kind
 
 

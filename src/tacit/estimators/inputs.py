@@ -233,6 +233,11 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     frame does not. Columns of a file, of Arrow and of a mapping are found by name: more than those
     of the schema do not matter. Every value is read by itself.
     """
+    if not (estimator.schema is None or isinstance(estimator.schema, Schema)):
+        raise TypeError(
+            f"schema must be a Schema or None, got {estimator.schema!r}: "
+            "tacit.data.sample.read_schema reads one from a file"
+        )
     if is_frame(X):
         table = _of_some_size(keep_frame(X))
         if hasattr(X, "iloc") or hasattr(X, "to_arrow"):  # scikit-learn knows their names

@@ -1,4 +1,5 @@
-"""How good predictions are on rows with known classes: what people measure, each with its error.
+"""How good predictions are on rows with known classes or numbers: what people measure, each with
+its error.
 
 Every measure is a smooth function of means over rows, or a mean over pairs of rows (AUC); so it has
 an influence function, what one row more of its kind would move it by, and its standard error is
@@ -6,13 +7,14 @@ the spread of influences over the root of the rows. Intervals are 1.96 standard 
 95 %, for rows that were drawn independently of each other and of the model. AUC's is DeLong's.
 
 For two classes precision, recall and F1 are those of the second one; AUC is its rank. For more,
-F1 and AUC are means over classes, each against the rest. How well the rows of a file fit a model is
-said beside them.
+F1 and AUC are means over classes, each against the rest. Of numbers the first measure is the
+variance explained (R^2). How well the rows of a file fit a model is said beside them.
 """
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import floor, log10
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +41,19 @@ class Figure:
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ± {self.error:.3f}"
+
+
+class Amount(Figure):
+    """A measure in the unit of the target, with as many decimals as its error has any use for.
+
+    >>> str(Amount("RMSE", 1234.5678, 12.3)), str(Amount("RMSE", 0.012345, 0.00021))
+    ('1,235 ± 12', '0.01235 ± 0.00021')
+    """
+
+    def __str__(self) -> str:
+        size = self.error or abs(self.value) or 1.0
+        decimals = max(0, 1 - floor(log10(size)))
+        return f"{self.value:,.{decimals}f} ± {self.error:,.{decimals}f}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,40 @@ def measure(chances: FloatArray, classes: IntArray) -> Measures:
             for name, value, moves in found
         ),
     )
+
+
+VARIANCE = "variance explained"
+
+
+def measure_numbers(said: FloatArray, targets: FloatArray) -> Measures:
+    """Predicted numbers against targets; rows whose target is no number do not count. Where all
+    targets are alike there is no variance to explain, and that measure is left out.
+
+    >>> found = measure_numbers(np.array([1.0, 2.0, 3.0, 9.0]), np.array([1.0, 2.0, 4.0, np.nan]))
+    >>> found.rows, round(found["variance explained"].value, 3), round(found["MAE"].value, 3)
+    (3, 0.786, 0.333)
+    """
+    known = np.isfinite(targets)
+    if not known.any():
+        raise bad("rows", "such that some have a number as target", 0)
+    y, missed = targets[known], targets[known] - said[known]
+    squares, away = missed**2, (y - y.mean()) ** 2
+    error, spread, size = float(squares.mean()), float(away.mean()), float(np.abs(missed).mean())
+    root = np.sqrt(len(y))
+
+    def interval(moves: FloatArray) -> float:
+        return float(1.96 * np.sqrt(np.mean(moves**2)) / root)
+
+    first = []
+    if spread > 0:
+        moves = (error * (away - spread) / spread - (squares - error)) / spread
+        first = [Figure(VARIANCE, 1 - error / spread, interval(moves))]
+    steep = 2 * np.sqrt(error) or 1.0  # of the square: where nothing is missed nothing moves
+    others = (
+        Amount("RMSE", float(np.sqrt(error)), interval((squares - error) / steep)),
+        Amount("MAE", size, interval(np.abs(missed) - size)),
+    )
+    return Measures(len(y), (*first, *others))
 
 
 def _mean(name: str, values: FloatArray) -> tuple[str, float, FloatArray]:

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 import tacit
 from tacit._util.checks import bad
 from tacit._util.types import FloatArray
-from tacit.data.cohort import NumberSchema  # noqa: F401 - such a schema can be read
+from tacit.data.cohort import NumberSchema, Range  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.models.ensemble import Ensemble
@@ -150,6 +150,12 @@ class SavedModel:
         if isinstance(self.model, Ensemble):
             return self.model.parts(self.model.votes(X), self.frequencies)
         return self.model.probabilities(X)
+
+    def numbers(self, X: FloatArray) -> FloatArray:
+        """What a model of numbers predicts of encoded rows, inside the public range."""
+        if not isinstance(self.model, LinearModel) or self.model.bounds is None:
+            raise bad("model", "one that predicts numbers", self.kind)
+        return Range(*self.model.bounds).numbers(self.model.scores(X)[:, 0])
 
 
 class Savable:
@@ -286,9 +292,12 @@ def read_model(
     size = Path(path).stat().st_size
     if not size <= _LARGEST:
         raise bad(f"bytes of {path}", f"at most {_LARGEST}", size)
-    wanted = bytes.fromhex(key) if isinstance(key, str) else key
+    try:
+        wanted = bytes.fromhex(key) if isinstance(key, str) else key
+    except ValueError:
+        wanted = b""
     if wanted is not None and len(wanted) != KEY:
-        raise bad("key", f"{KEY} bytes or {2 * KEY} hexadecimal digits", len(wanted))
+        raise bad("key", f"{KEY} bytes or {2 * KEY} hexadecimal digits", key)
     try:
         data, signer = open_model(Path(path).read_bytes(), wanted)
     except ValueError as problem:

@@ -269,6 +269,8 @@ def plan(
     >>> plan(X, y, owners=1_000_000, epsilon=1.0).collect
     True
     """
+    if y is None:
+        raise ValueError("plan needs y, the classes of your own rows")
     public = Sample.of(X, y, schema).public
     owners, rows = whole("owners", owners, 1), whole("rows_per_owner", rows_per_owner, 1)
     records = one_of("unit", unit, UNITS) == "record"

@@ -8,9 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.cohort import NumberSchema, Range
-from tacit.data.sample import schema_of_rows
+from tacit._util.checks import bad
+from tacit._util.types import AnyArray, BoolArray, FloatArray
+from tacit.data.cohort import NumberSchema, Public, Range
+from tacit.data.sample import Sample, schema_of_rows
 from tacit.data.schema import Schema, as_floats
 from tacit.data.table import UserTable, type_columns
 from tacit.engines.inline import INLINE
@@ -20,12 +21,13 @@ from tacit.estimators.inputs import (
     accept_labels,
     accept_pair,
     accept_rows,
+    accept_sample,
     label_numbers,
     no_such_argument,
     owner_names,
     public_pair,
 )
-from tacit.estimators.set_aside import set_aside, warn_notes, warn_used_in_clear
+from tacit.estimators.set_aside import PublicPart, set_aside, warn_notes, warn_used_in_clear
 from tacit.estimators.sites import SiteInputs, SiteModels
 from tacit.mechanisms.streams import Stream, stream_of
 
@@ -46,7 +48,7 @@ class NumberSample:
         schema play no part.
         """
         if bounds is not None:
-            ends = Range(*map(float, bounds))
+            ends = _range_of(bounds)
         else:
             ends = known.range if isinstance(known, NumberSchema) else Range.around(self.y)
         if known is None:
@@ -54,10 +56,20 @@ class NumberSample:
             warn_notes(notes)
         return NumberSchema(known.features, (ends.low, ends.high))
 
-    def encode(self, schema: NumberSchema) -> tuple[FloatArray, IntArray]:
-        """The rows that have a target, as numbers."""
+    def part(self, known: Schema | None, bounds: Any) -> PublicPart:
+        """The rows that have a target, encoded."""
+        schema = self.schema(known, bounds)
         levels = schema.encode_labels(self.y)
-        return schema.encode(self.X).X[levels >= 0], levels[levels >= 0]
+        rows = Public(schema.encode(self.X).X[levels >= 0], levels[levels >= 0], classes=0)
+        return PublicPart(Sample(schema, rows), self.taken, self.source)
+
+
+def _range_of(bounds: Any) -> Range:
+    """Public bounds that were given: two numbers."""
+    given = as_floats(np.array(bounds, dtype=object).reshape(-1))
+    if not (given.shape == (2,) and np.ndim(bounds) == 1):
+        raise bad("target_range", "two numbers (low, high), or None", bounds)
+    return Range(*given.tolist())
 
 
 def accept_numbers(estimator: Any, public: Any, rows: int) -> NumberSample:
@@ -192,27 +204,36 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         targets = accept_labels(self, table, y, finite=public is None)
+        if targets.dtype.kind in "mM":
+            raise ValueError(
+                f"y is of type {targets.dtype}, and targets must be numbers: say since when, as "
+                "(y - first) / numpy.timedelta64(1, 'D')"
+            )
         names = owner_names(owners, len(targets))
-        if public is None:
-            sample = draw_numbers(self, table, targets, stream)
+        if isinstance(public, Sample):  # as files give it
+            part = accept_sample(self, public, owners=len(targets))
         else:
-            sample = accept_numbers(self, public, rows=len(targets))
-        self.schema_ = sample.schema(self.schema, self.target_range)
-        self.range_ = self.schema_.range
-        rest = np.flatnonzero(~sample.taken)
-        X0, y0 = sample.encode(self.schema_)
+            sample = (
+                draw_numbers(self, table, targets, stream)
+                if public is None
+                else accept_numbers(self, public, rows=len(targets))
+            )
+            part = sample.part(self.schema, self.target_range)
+        self.schema_, known = part.sample.schema, part.sample.public
+        self.range_ = Range(*self.schema_.classes)
+        rest = np.flatnonzero(~part.taken)
         inputs = SiteInputs(
             X=self.schema_.encode(table[rest]).X,
             y=label_numbers(targets[rest], self.schema_),
             names=names[rest],
-            X0=X0,
-            y0=y0,
+            X0=known.X,
+            y0=known.y,
             classes=0,
-            source=sample.source,
+            source=part.source,
             bounds=(self.range_.low, self.range_.high),
         )
         self._ensemble(inputs, stream)
-        self.public_only_score_ = self.model_.public_only_score(y0, inputs.bounds)
+        self.public_only_score_ = self.model_.public_only_score(known.y, inputs.bounds)
         return self
 
     def predict(self, X: Any) -> FloatArray:

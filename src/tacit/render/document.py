@@ -126,7 +126,8 @@ class Figures:
 class Table:
     """Rows of text under headings; the first column names the row. `strong` are rows to look at
     first; `bars`, where there are any, one number for each row that is drawn beside its name, on a
-    scale that holds `ends` too: tables of equal ends can be compared.
+    scale that holds `ends` too: tables of equal ends can be compared. `folded` is the line that
+    stands for it on a page until it is opened.
 
     >>> Table("", ("", "adds"), (("a", "3"), ("b", "-1")), bars=(3.0, -1.0)).drawn_bars
     ((25.0, 75.0), (0.0, 25.0))
@@ -139,6 +140,7 @@ class Table:
     strong: tuple[int, ...] = ()
     bars: tuple[float, ...] = ()
     ends: tuple[float, float] = (0.0, 0.0)
+    folded: str = ""
 
     def __post_init__(self) -> None:
         if len(self.bars) not in (0, len(self.rows)):
@@ -169,9 +171,12 @@ class Table:
 
     @property
     def wordy(self) -> tuple[bool, ...]:
-        """Which columns hold words: they are set to the left, numbers to the right."""
+        """Which columns hold words or several numbers in a cell: they are set to the left, single
+        numbers to the right.
+        """
         return tuple(
-            any(cell[:1].isalpha() for cell in column) for column in zip(*self.rows, strict=True)
+            any(cell[:1].isalpha() or ", " in cell for cell in column)
+            for column in zip(*self.rows, strict=True)
         )
 
 

@@ -19,7 +19,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tacit._util.checks import in_digits
 from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table
-from tacit.render.drawing import Drawing, as_table, draw, short, widen
+from tacit.render.drawing import Curve, Drawing, as_table, draw, short, widen
 
 
 def environment(package: str) -> Environment:
@@ -117,17 +117,35 @@ def tie(text: str) -> str:
 
 @dataclass(frozen=True)
 class Charts:
-    """Charts that follow each other."""
+    """Charts that follow each other, of the same lines."""
 
     drawings: tuple[Drawing, ...]
 
+    @property
+    def legend(self) -> tuple[Curve, ...]:
+        """One for all of them; none where a single chart has its own, or the only line is named
+        by the axis.
+        """
+        first, *others = self.drawings
+        named = [curve.name for curve in first.curves] != [first.y_label]
+        return first.curves if others and named else ()
+
 
 def _together(parts: Iterable[Part]) -> Iterator[Part | Charts]:
-    for are_charts, group in groupby(parts, key=lambda part: isinstance(part, Chart)):
-        if are_charts:
-            yield Charts(tuple(draw(part) for part in group if isinstance(part, Chart)))
+    """The parts of a section, charts of the same lines side by side."""
+    drawn = [draw(part) if isinstance(part, Chart) else part for part in parts]
+    for lines, group in groupby(drawn, key=_lines_of):
+        if lines is None:
+            yield from (part for part in group if not isinstance(part, Drawing))
         else:
-            yield from group
+            yield Charts(tuple(part for part in group if isinstance(part, Drawing)))
+
+
+def _lines_of(part: Part | Drawing) -> tuple[tuple[str, str], ...] | None:
+    """What a legend would say; None: it is no chart."""
+    if not isinstance(part, Drawing):
+        return None
+    return tuple((curve.name, curve.look) for curve in part.curves)
 
 
 def _read(name: str) -> str:
@@ -211,8 +229,11 @@ def _blocks(part: Part, links: Mapping[Chart, str]) -> list[str]:
         case Paragraph():
             terms = [f"- {_plain(name)}: {_plain(value)}" for name, value in part.terms]
             items = [f"- {_plain(item)}" for item in part.items]
+            tone = _TONES[part.tone]
+            if part.text.startswith(tone.strip("*. ")):  # it says so itself
+                tone = ""
             return [
-                f"{_TONES[part.tone]}{_plain(part.text)}".strip(),
+                f"{tone}{_plain(part.text)}".strip(),
                 "\n".join(terms),
                 "\n".join(items),
             ]
