@@ -240,8 +240,8 @@ def _held_against(crew: Crew) -> dict[str, int]:
         ledger = crew.ledger()
         gate = crew.gate(ledger)
         entries = ledger.entries()
-        mark = read_mark(ledger.mark)
-        faults["broken chains or marks"] += mark is not None and mark.final[0] != len(entries)
+        seen = read_mark(ledger.mark)
+        faults["broken chains or marks"] += seen is not None and seen.mark.final[0] != len(entries)
     except LedgerError:
         faults["broken chains or marks"] += 1
         return faults

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tacit import PrivateBoosting, PrivateClassifier
+from tacit import Category, Number, PrivateBoosting, PrivateClassifier, Schema
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.data import owner_blocks
 from tacit.data.cohort import Cohort
@@ -204,6 +204,22 @@ def test_a_column_of_another_kind_is_named(tmp_path):
     expected = re.escape(f"{tmp_path / 'b.parquet'} has column 'y' as string, and ")
     with pytest.raises(ValueError, match=expected):
         open_rows(tmp_path)
+
+
+def test_a_csv_file_of_texts_where_numbers_are_meant_is_named(tmp_path):
+    """Not where a few values are texts, nor where numbers come after many of them."""
+    schema = Schema((Number("x", 0, 1), Category("z", ("a", "b"))), (0, 1))
+    texts = "".join(f"{'low' if i % 2 else 'high'},a,0\n" for i in range(100))
+    (tmp_path / "a.csv").write_text("x,z,y\n" + "0.5,1,0\n" * 100)
+    (tmp_path / "b.csv").write_text("x,z,y\n" + texts + "0.5,a,0\n")
+    (tmp_path / "c.csv").write_text("x,z,y\n" + "low,a,0\n" * 19)
+    open_rows(tmp_path).require_numbers(schema)
+    (tmp_path / "d.csv").write_text("x,z,y\n" + texts)
+    public = Sample.of({"x": [0.2, 0.8], "z": ["a", "b"]}, [0, 1], schema)
+    expected = re.escape(f"{tmp_path / 'd.csv'} has no number in column 'x'")
+    for place in (tmp_path, tmp_path / "d.csv"):
+        with pytest.raises(ValueError, match=expected):
+            PrivateClassifier(1.0).fit(place, "y", public=public)
 
 
 def test_a_file_without_a_column_is_named(tmp_path):

@@ -192,11 +192,33 @@ def test_a_kill_between_mark_and_commit_loses_nothing(tmp_path):
     """The mark is ahead by one transaction: the ledger takes the entries from it, bytes and all."""
     ledger = opened(tmp_path)
     write(ledger, 1)
-    mark = read_mark(tmp_path / "l.mark")
-    assert mark is not None
+    seen = read_mark(tmp_path / "l.mark")
+    assert seen is not None
+    mark = seen.mark
     count, head = mark.final
     write_mark(tmp_path / "l.mark", Mark(mark.ledger, count, head, (entry(2),)))
     assert [each.number for each in opened(tmp_path).entries()] == [1, 2]
+
+
+def test_a_ledger_that_is_open_looks_at_its_mark_every_time(tmp_path):
+    """A mark that is not decoded again is still compared byte by byte with what lies there."""
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    before = (tmp_path / "l.mark").read_bytes()
+    write(ledger, 2)
+    after = (tmp_path / "l.mark").read_bytes()
+    (tmp_path / "l.mark").write_bytes(before)
+    with pytest.raises(LedgerError, match="not the latest"):
+        write(ledger, 3)
+    (tmp_path / "l.mark").unlink()
+    with pytest.raises(LedgerError, match="is missing"):
+        write(ledger, 3)
+    (tmp_path / "l.mark").write_bytes(after[:-1])
+    with pytest.raises(LedgerError, match="damaged"):
+        write(ledger, 3)
+    (tmp_path / "l.mark").write_bytes(after)
+    write(ledger, 3)
+    assert [each.number for each in opened(tmp_path).entries()] == [1, 2, 3]
 
 
 class Killed(BaseException):

@@ -107,7 +107,8 @@ def combine_sites(
     public rows alone.
     """
     models = estimates.values.reshape(-1, query.vectors, query.projection.dim)
-    trust = np.array([query.trust(epsilon) for epsilon in estimates.epsilons.tolist()])
+    levels, place = np.unique(estimates.epsilons, return_inverse=True)
+    trust = np.array([query.trust(epsilon) for epsilon in levels.tolist()])[place]
     alone = alone or models_of_public(query, X, y)
     made = [
         COMBINE[combine](models[:, vector], trust, task, only)

@@ -210,6 +210,7 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
             f"{data} lacks {some_of(missing)}, which {roles.schema or public} has: add the "
             f"column, or --leave-out {missing[0]}"
         )
+    file.require_numbers(sample.schema)
     where = request.options.get("engine") or "inline"
     owned: OwnerTable | FileOwners
     many = request.chosen.most is None  # owners: else they are few, with many rows each

@@ -258,6 +258,7 @@ def _check_rows(
     sample = read_sample(open_rows(table.public), roles)
     rows = open_rows(table.data)
     rows.require(roles.label, roles.owner, *(feature.name for feature in sample.schema.features))
+    rows.require_numbers(sample.schema)
     checks = found.checks.setdefault(Part.DATA, [])
     with bar(screen) as told:
         told(0, 1, f"reading {table.data.name}")

@@ -36,7 +36,7 @@ from tacit._util.checks import (
 )
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.sample import ColumnRoles, Sample, check_names, sample_of
-from tacit.data.schema import Schema
+from tacit.data.schema import Number, Schema, float_or_nan
 from tacit.data.table import (
     UserTable,
     conform_owners,
@@ -50,6 +50,7 @@ _NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _BLOCK = 1 << 22  # bytes of a CSV file at once
 _ROWS = 1 << 20  # rows of a parquet file at once
 _DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what readers of files raise
+_FIRST, _ENOUGH = 64, 20  # rows of a CSV file that are looked at first; texts that are many
 _VALUE = 16  # bytes of a value in memory, at least: as read, and as typed
 
 
@@ -129,6 +130,32 @@ class TableFile:
     def require(self, *columns: str | None) -> None:
         """An error that names the columns there are, unless these are among them."""
         require_columns(self.path, self.names, *columns)
+
+    def require_numbers(self, schema: Schema) -> None:
+        """An error, if this is a CSV file that has many texts and no number where the schema has
+        numbers: they would all count as missing, in silence. One row decides nothing. For who
+        holds the table of all owners; an owner's own file is never refused by its values.
+        """
+        if self._parquet is not None:
+            return
+        odd = {each.name for each in schema.features if isinstance(each, Number)} & {*self.names}
+        texts = dict.fromkeys(odd, 0)
+        for rows in (_FIRST, _BLOCK):  # a few rows tell, unless they have no number
+            for block in self.blocks(sorted(odd), rows) if odd else ():
+                for name, column in block.columns.items():
+                    said = [value for value in column.tolist() if value is not None]
+                    texts[name] = max(texts[name], len(said))
+                    if not all(np.isnan(float_or_nan(value)) for value in said):
+                        odd.discard(name)
+                if rows == _FIRST or not odd:
+                    break
+        wrong = sorted(name for name in odd if texts[name] >= _ENOUGH)
+        if wrong:
+            raise ValueError(
+                f"{self.path} has no number in column {wrong[0]!r}, where the public rows have "
+                "numbers: correct the file, or leave it or the column out (decimals with a "
+                "comma: --decimal ,)"
+            )
 
     def read(self, columns: Sequence[str] | None = None) -> UserTable:
         """All rows, each column typed; `columns`: only those of these that the file has."""

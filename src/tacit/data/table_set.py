@@ -4,7 +4,7 @@ a column (`state=SP/part-0.parquet`), or a list of files. It is read as one file
 Rows are in the order of files, sorted by path, and within a file in its own; names that begin with
 a dot or an underscore are no part of it. Files are all parquet or all CSV. Each must have the
 columns that are asked for, of one kind in all of them: numbers may be stored in several ways, and
-are no texts.
+are no texts. CSV files declare no kinds: `require_numbers` looks at their values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from tacit._util.checks import PARQUET, refused, some_of
+from tacit.data.schema import Schema
 from tacit.data.table_file import PLAIN, TableFile, TextForm
 
 Location = str | Path | Sequence[str | Path]
@@ -100,6 +101,11 @@ class TableSet(TableFile):
     ) -> Iterator[Any]:
         for member in self.members:
             yield from member.read_batches(columns, rows, group)
+
+    def require_numbers(self, schema: Schema) -> None:
+        for member in self.members:
+            if not member.groups:
+                TableFile.open(member.path, member.form).require_numbers(schema)
 
     def count_rows(self) -> int:
         counts = (

@@ -52,6 +52,7 @@ def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> In
     cohort = table.cohort if isinstance(table, Surveyed) else None
     if cohort is None:
         table.require(*names)
+        table.require_numbers(sample.schema)
         reading = RowReading(sample.schema, y, owner)
         cohort = survey(table, reading, workers_at(estimator.engine))
     known = sample.public

@@ -134,11 +134,12 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.site_models_, self.transcript_ = self.model_.models, engine.transcript
         self.ended_ = f"all {len(self.sites_)} sites"
         self.guarantee_ = site_guarantee(self.query_, epsilon, given.source, stream)
+        ridges = {each: self.query_.plan(each).ridge for each in menu}
         self.report_ = [
             {
                 "site": name,
                 "epsilon": each,
-                "ridge": self.query_.plan(each).ridge,
+                "ridge": ridges[each],
                 "weights": [float(one.weights[place]) for one in self.model_.combined],
             }
             for place, (name, each) in enumerate(

@@ -248,7 +248,12 @@ def rational(epsilon: float | Fraction) -> Fraction:
     >>> 3 * rational(0.1) == rational(0.3)
     True
     """
-    return epsilon if isinstance(epsilon, Fraction) else Fraction(repr(float(epsilon)))
+    return epsilon if isinstance(epsilon, Fraction) else _as_written(float(epsilon))
+
+
+@lru_cache(maxsize=4096)
+def _as_written(number: float) -> Fraction:
+    return Fraction(repr(number))
 
 
 def exp_below(epsilon: float | Fraction) -> Fraction:

@@ -28,6 +28,7 @@ from tacit.owner.ledger_entries import (
     CampaignId,
     Entry,
     Mark,
+    SeenMark,
     default_mark,
     end_of,
     insert,
@@ -147,6 +148,7 @@ class Ledger:
         self._connection: sqlite3.Connection | None = None
         self._process = 0
         self._lock = threading.Lock()
+        self._seen: dict[Path, SeenMark] = {}
         for each in self.marks[1:]:
             if not each.parent.is_dir():
                 raise LedgerError(
@@ -212,7 +214,7 @@ class Ledger:
                     if book.added:
                         mark = Mark(identity, book.count, book.before, tuple(book.added))
                         for each in self.marks:
-                            write_mark(each, mark)
+                            self._seen[each] = write_mark(each, mark)
                     connection.execute("COMMIT")
                 except BaseException:
                     with suppress(sqlite3.Error):
@@ -250,7 +252,7 @@ class Ledger:
         added, to be committed.
         """
         count, head = end_of(connection)
-        known = [mark for mark in map(read_mark, self.marks) if mark is not None]
+        known = self._read_marks()
         if count == 0 and not any(mark.final[0] for mark in known):
             return Book(connection, count, head)  # nothing was ever released
         if not known:
@@ -274,6 +276,12 @@ class Ledger:
             f"{self.mark} knows of {total}; "
             "an old copy forgets what was spent, so put the latest back"
         )
+
+    def _read_marks(self) -> list[Mark]:
+        """All marks that there are, as they are on disk now."""
+        found = ((path, read_mark(path, self._seen.get(path))) for path in self.marks)
+        self._seen = {path: seen for path, seen in found if seen is not None}
+        return [seen.mark for seen in self._seen.values()]
 
     def __copy__(self) -> NoReturn:
         raise TypeError("a ledger cannot be copied: two ledgers would be two budgets")

@@ -175,22 +175,34 @@ def default_mark(ledger: Path) -> Path:
     return state_folder() / f"{name}.mark"
 
 
-def read_mark(path: Path) -> Mark | None:
-    """The mark, None when there is none; a damaged one is an error, not none."""
+class SeenMark(NamedTuple):
+    """A mark and the bytes that it was read from, or written as."""
+
+    data: bytes
+    mark: Mark
+
+
+def read_mark(path: Path, seen: SeenMark | None = None) -> SeenMark | None:
+    """The mark that is there, None when there is none; a damaged one is an error, not none. One
+    that has the bytes of the one `seen` last is not decoded again.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
+    if seen is not None and seen.data == data:
+        return seen
     try:
-        return decode(data, Mark, _LARGEST)
+        return SeenMark(data, decode(data, Mark, _LARGEST))
     except WireError as problem:
         raise WireError(f"the mark {path} is damaged: {problem}") from problem
 
 
-def write_mark(path: Path, mark: Mark) -> None:
+def write_mark(path: Path, mark: Mark) -> SeenMark:
     """Replace the mark, durably and in one step; the caller holds the ledger's lock, so there is
     one draft.
     """
+    data = encode(mark)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(
         f"{path.name}.draft"
@@ -198,7 +210,7 @@ def write_mark(path: Path, mark: Mark) -> None:
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(encode(mark))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -211,6 +223,7 @@ def write_mark(path: Path, mark: Mark) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+    return SeenMark(data, mark)
 
 
 VERSION = 3  # of a ledger's tables

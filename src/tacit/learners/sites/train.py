@@ -180,7 +180,9 @@ class TrainSite(Query):
 
     def valid(self, reports: Reports, epsilon: float | FloatArray) -> BoolArray:
         each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(reports))
-        limits = np.array([self.plan(level).limit for level in each.tolist()], dtype=np.int64)
+        levels, place = np.unique(each, return_inverse=True)
+        limits = np.array([self.plan(level).limit for level in levels.tolist()], dtype=np.int64)
+        limits = limits[place]
         low, high = reports.points.min(axis=1), reports.points.max(axis=1)
         return np.asarray((-limits <= low) & (high <= limits))
 
@@ -199,8 +201,9 @@ class TrainSite(Query):
 
     def collect(self, reports: Reports, epsilon: float | FloatArray) -> Estimates:
         each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), len(reports)).copy()
-        steps = np.array([self.plan(level).step for level in each.tolist()])
-        return Estimates(reports.points * steps[:, np.newaxis], each)
+        levels, place = np.unique(each, return_inverse=True)
+        steps = np.array([self.plan(level).step for level in levels.tolist()])
+        return Estimates(reports.points * steps[place, np.newaxis], each)
 
     def answer(self, collected: Estimates) -> Estimates:
         return collected
