@@ -133,7 +133,7 @@ class TableFile:
 
     def require_numbers(self, schema: Schema) -> None:
         """An error, if this is a CSV file that has many texts and no number where the schema has
-        numbers: they would all count as missing, in silence. One row decides nothing. For who
+        numbers: they would all count as missing, in silence. One odd value decides nothing. For who
         holds the table of all owners; an owner's own file is never refused by its values.
         """
         if self._parquet is not None:
