@@ -1,5 +1,6 @@
 """Databases for the tests: SQLite, and a real PostgreSQL that each test process starts for
-itself; models of public rows, which are fitted once; what other packages registered; logs; Ctrl-C.
+itself; models of public rows, which are fitted once; what other packages registered; logs; Ctrl-C;
+which files begin first.
 """
 
 import logging
@@ -133,6 +134,42 @@ def logs_as_before():
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+# Files that take longest, or wait most: begun last, one of them would leave the other cores idle.
+LONGEST = (
+    "tests/test_docs.py",
+    "tests/cli/test_json.py",
+    "tests/audit/test_gate.py",
+    "tests/cli/test_commands.py",
+    "tests/papers/test_cells.py",
+    "tests/service/test_rotation.py",
+    "tests/service/coordinator/test_several.py",
+    "tests/service/coordinator/test_peers.py",
+    "tests/clients/test_javascript.py",
+    "tests/audit/test_findings.py",
+    "tests/owner/test_moments.py",
+    "tests/owner/test_worker.py",
+    "tests/audit/test_moments.py",
+    "tests/audit/test_clock.py",
+    "tests/service/test_upgrade.py",
+    "tests/service/coordinator/test_browser.py",
+    "tests/service/coordinator/test_connections.py",
+    "tests/service/coordinator/test_two_servers.py",
+    "tests/reliability/test_quick.py",
+    "tests/test_benchmarks.py",
+    "tests/test_package.py",
+    "tests/estimators/test_checks.py",
+    "tests/audit/test_non_interference.py",
+    "tests/algorithms/test_foretelling.py",
+    "tests/algorithms/test_summed_gradients.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Files in the order in which processes should take them; tests of a file stay in theirs."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
 def pytest_configure():

@@ -10,6 +10,7 @@ import pytest
 
 import tacit
 from tacit.mechanisms.registry import PRIVATE
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -42,6 +43,10 @@ def test_the_readme_examples_run(example):
 def test_links_in_the_readme_lead_somewhere():
     for target in re.findall(r"\]\(([^)]+)\)", README):
         assert (ROOT / target.partition("#")[0]).exists(), target
+
+
+def test_files_that_begin_first_are_there():
+    assert [name for name in LONGEST if not (ROOT / name).exists()] == []
 
 
 def test_public_names_exist_and_say_what_they_are():

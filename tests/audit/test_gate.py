@@ -46,18 +46,18 @@ def audited(case, n, kind=Gate):
 
 
 @pytest.mark.parametrize(
-    ("case", "fraction"),
+    ("case", "fraction", "owners"),
     [
-        (GateCase(Stump(), "duchi", (2.0,)), 0.6),
-        (GateCase(Stump(), "laplace", (2.0,)), 0.5),
-        (SHARP, 0.7),
-        (GateCase(Stump(), "duchi", (1.0, 1.0)), 0.35),
-        (replace(SHARP, contrast="empty"), 0.4),
+        (GateCase(Stump(), "duchi", (2.0,)), 0.6, 2000),
+        (GateCase(Stump(), "laplace", (2.0,)), 0.5, 2000),
+        (SHARP, 0.7, 1000),
+        (GateCase(Stump(), "duchi", (1.0, 1.0)), 0.35, 2000),
+        (replace(SHARP, contrast="empty"), 0.4, 1000),
     ],
     ids=["duchi", "laplace", "piecewise", "two questions", "empty"],
 )
-def test_the_gate_keeps_its_promise_and_the_audit_comes_close(case, fraction):
-    row = audited(case, 2000)
+def test_the_gate_keeps_its_promise_and_the_audit_comes_close(case, fraction, owners):
+    row = audited(case, owners)
     assert row.sound, row
     assert row.claimed == sum(case.epsilons)
     assert max(row.proven, row.one_run) > fraction * row.claimed, (
@@ -66,13 +66,13 @@ def test_the_gate_keeps_its_promise_and_the_audit_comes_close(case, fraction):
     assert min(row.proven, row.one_run) > 0
 
 
-NEAR = (FortyPercentMore, RawSometimes)  # misses so near that they take more owners
+NEAR = {FortyPercentMore: 2200, RawSometimes: 3000}  # so near that they take more owners
 
 
 @pytest.mark.parametrize("mutant", TELLING, ids=name)
 def test_leaks_through_reports_are_caught(mutant):
     case = replace(SHARP, epsilons=(1.0,)) if mutant is RawSometimes else SHARP
-    row = audited(case, 3000 if mutant in NEAR else 1500, mutant)
+    row = audited(case, NEAR.get(mutant, 900), mutant)
     assert max(row.proven, row.one_run) > row.claimed, row
     assert not row.sound
 

@@ -2,6 +2,8 @@
 tenths of it.
 
 Seeds are fixed. Thresholds are five standard errors: a false alarm at about 6e-7 per coordinate.
+With 60,000 draws a mean that is 3 hundredths of a standard deviation off passes with a chance below
+1 in 100 (it is 7.3 standard errors off), and so does one that is 6 hundredths off with 20,000.
 """
 
 from itertools import pairwise
@@ -23,7 +25,7 @@ _KINDS_FIRST = [(kind, space) for kind in PRIVATE for space in SPACES]
 def test_mean_and_variance(kind, space, epsilon):
     mechanism = make(kind, space, epsilon)
     # in one dimension it is slow
-    n = 200_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000
+    n = 60_000 if kind is not PrivUnit else 20_000 if space.dim > 1 else 4_000
     for number, x in enumerate(corners(space)):
         estimates = mechanism.estimate(
             mechanism.randomize(np.tile(x, (n, 1)), seeded(11).child(number))
