@@ -6,12 +6,12 @@ import pytest
 from tacit.data.cohort import LEVELS, Public
 from tacit.data.schema import Number, Schema
 from tacit.estimators.group_planning import (
-    VARIANCE,
     OwnerGroup,
     default_question,
     plan_peers,
     plan_sites,
 )
+from tacit.estimators.measures import VARIANCE
 from tacit.learners.peers.cells import Cells
 
 DIM = 12

@@ -214,7 +214,10 @@ def regressor(target=AGES, **parameters):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: PrivateClassifier(schema="x").fit(*ROWS, public=ROWS), "schema must be a Schema"),
+        (
+            lambda: PrivateClassifier().set_params(schema="x").fit(*ROWS, public=ROWS),
+            "schema must be a Schema",
+        ),
         (lambda: regressor(target_range="ab"), "target_range must be two numbers"),
         (lambda: regressor(target_range=(1,)), r"target_range must be two numbers .* got \(1,\)"),
         (lambda: regressor(target_range=5), "target_range must be two numbers"),

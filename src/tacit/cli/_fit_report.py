@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.data.cohort import Range
@@ -67,7 +67,7 @@ class Evaluation:
     def of(
         cls,
         path: Path,
-        rows: tuple[UserTable, IntArray | FloatArray],
+        rows: tuple[UserTable, AnyArray],
         model: Any,
         own: PublicModel | OwnNumbers,
     ) -> "Evaluation":
@@ -230,7 +230,7 @@ class OwnModels:
         cls,
         method: str,
         path: Path,
-        rows: tuple[UserTable, IntArray],
+        rows: tuple[UserTable, AnyArray],
         model: Any,
         own: PublicModel,
     ) -> "OwnModels":
