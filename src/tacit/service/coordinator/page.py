@@ -241,7 +241,7 @@ BAR = 2.0  # standard errors that an error bar shows either way
 
 
 class Bar(NamedTuple):
-    """One model of two that are compared: what it is, what part is right, and its standard error."""
+    """One model of two that are compared: the part that it gets right, with its standard error."""
 
     name: str
     look: str

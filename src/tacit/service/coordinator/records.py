@@ -298,7 +298,8 @@ def _state(row: Any, answered: int) -> str:
 
 
 ADMIN = b"x-tacit-admin"
-TOKENS = "/v1/admin/tokens"
+ADMINISTRATION = "/v1/admin/"  # what addresses of administrators begin with
+TOKENS = f"{ADMINISTRATION}tokens"
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
 _HASH = re.compile(rb"[0-9a-f]{12,64}")

@@ -216,6 +216,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         """Answer what cannot be read, and hang up."""
+        self.visitor.doubt()
         if self._is_idle():
             self.transport.write(_TOO_LARGE if self._is_too_large() else _MALFORMED)
         self._is_refused = True
