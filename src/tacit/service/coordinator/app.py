@@ -43,7 +43,6 @@ from tacit.service.coordinator.records import (
     TOKENS,
     AdminRoutes,
     Records,
-    error,
     key_sent,
 )
 from tacit.service.coordinator.status import SharedSight, View, gauges
@@ -53,7 +52,7 @@ from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard, 
 from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.serving import Figures, Watch
 from tacit.service.protocol.succession import Renewal, new_key
-from tacit.service.protocol.web import static_routes
+from tacit.service.protocol.web import answer_http_error, error, static_routes
 from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
@@ -284,7 +283,7 @@ def make_app(routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette] | None =
         routes=routes,
         lifespan=lifespan,
         exception_handlers={
-            HTTPException: _http_error,
+            HTTPException: answer_http_error,
             UnsignedError: _answer_unsigned,
             Exception: leave_to_guard,
         },
@@ -304,16 +303,6 @@ async def _other_method(request: Request) -> Response:
     GET.
     """
     raise HTTPException(405, headers={"allow": "GET"})
-
-
-async def _http_error(request: Request, problem: Exception) -> Response:
-    code, headers = (
-        (problem.status_code, problem.headers)
-        if isinstance(problem, HTTPException)
-        else (400, None)
-    )
-    kinds = {401: "unauthorised", 404: "not found", 405: "method"}
-    return JSONResponse({"error": kinds.get(code, "refused")}, code, headers)
 
 
 async def _answer_unsigned(request: Request, problem: Exception) -> Response:

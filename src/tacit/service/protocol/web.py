@@ -12,8 +12,9 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import httptools
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -76,6 +77,21 @@ class Reply(NamedTuple):
             {"type": "http.response.start", "status": status, "headers": headers + _DATA},
             {"type": "http.response.body", "body": body},
         )
+
+
+_ERRORS = {401: "unauthorised", 404: "not found", 405: "method"}
+
+
+def error(kind: str, code: int) -> JSONResponse:
+    """Every error: its kind, nothing else."""
+    return JSONResponse({"error": kind}, status_code=code)
+
+
+async def answer_http_error(request: Request, problem: Exception) -> Response:
+    """What a framework refuses, in the same shape."""
+    known = isinstance(problem, HTTPException)
+    code, headers = (problem.status_code, problem.headers) if known else (400, None)
+    return JSONResponse({"error": _ERRORS.get(code, "refused")}, code, headers)
 
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
