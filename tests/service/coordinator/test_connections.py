@@ -250,6 +250,20 @@ def test_where_too_much_was_refused_strangers_are_greeted_late(call, monkeypatch
         assert b"403" in call(url, hostile).ask()
 
 
+def test_who_is_greeted_late_pushes_nobody_out(call, monkeypatch):
+    """Of many strangers the oldest went, also one on a slow line for those who only came again."""
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    few = ConnectionLimits(refusals=1, late_handshakes=1.0, late=3, strangers=6, head=600.0)
+    with serve(app(), None, few) as url:
+        hostile = "127.0.1.1"
+        assert b"403" in call(url, hostile).ask()
+        slow = call(url, "127.0.1.2").send(b"GET /v1/question HTTP/1.1\r\n")
+        crowd = [call(url, hostile) for _ in range(30)]
+        assert {each.hear() for each in crowd[4:]} == {b""}  # one was greeted, and three wait
+        assert b"403" in slow.send(b"host: x\r\n\r\n").socket.recv(1 << 16)
+
+
 def test_of_strangers_that_made_room_nothing_waits_on(call, monkeypatch):
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no handshake begins after the first
     monkeypatch.setattr("tacit.service.protocol.door.time", stopped)

@@ -48,7 +48,8 @@ class ConnectionLimits:
     handshakes : begun in a second, of all addresses in turn; as many at once.
     members_handshakes : the same, besides, from where members have come before.
     refusals, forgiven : refusals that an address may have, and how many are forgiven in a second.
-    late_handshakes : begun in a second with all addresses that have more.
+    late_handshakes, late : begun in a second with all addresses that have more, and how many of
+    theirs wait for that; when there are so many, others are closed, and push nobody out.
     handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
     beginning).  head_bytes : of a head.  reading : seconds for an answer to be taken.
     proxies : addresses or networks that stand for many, whose connections are limited by `most`
@@ -66,6 +67,7 @@ class ConnectionLimits:
     refusals: float = 100.0
     forgiven: float = 0.2
     late_handshakes: float = 20.0
+    late: int = 128
     handshake: float = 10.0
     head: float = 10.0
     head_bytes: int = 16 << 10
@@ -212,6 +214,9 @@ class WaitingRoom:
     def __bool__(self) -> bool:
         return bool(self._of_address)
 
+    def __len__(self) -> int:
+        return sum(map(len, self._of_address.values()))
+
     def add(self, visitor: Visitor) -> None:
         self._of_address.setdefault(visitor.address, OrderedDict())[visitor] = None
         visitor.room = self
@@ -352,7 +357,9 @@ class Door:
             address = network_of(host)
             visitor = Visitor(address, connection, self)
             visitor.is_proxy = self._is_proxy(host)
-            if not self._has_room(visitor):
+            room = self._room_of(address)
+            is_last = room is self._last and not visitor.is_proxy
+            if (is_last and len(room) >= self._limits.late) or not self._has_room(visitor):
                 connection.close()
                 continue
             self._visitors.add(visitor)
@@ -361,7 +368,7 @@ class Door:
                 continue
             self._strangers[visitor] = None
             self._of_address.setdefault(address, OrderedDict())[visitor] = None
-            self._room_of(address).add(visitor)
+            room.add(visitor)
             self._greet_next()
 
     def _room_of(self, address: str) -> WaitingRoom:

@@ -68,7 +68,7 @@ class Limits:
     looks: float = 1000.0
     looks_per_second: float = 500.0
     look_share: float = 0.25
-    own_looks: tuple[float, float] = (40.0, 2.0)
+    own_looks: tuple[float, float] = (8.0, 1.0)
     asks: float = 200.0
     asks_per_second: float = 20.0
 
