@@ -365,6 +365,19 @@ def test_a_member_that_asks_without_end_waits_for_its_answers(monkeypatch):
     assert rested == [1.0] * 4
 
 
+def test_a_member_looks_as_often_as_it_asks(call, monkeypatch):
+    """Pages by a connection that a member had proven were not counted as anybody's."""
+    monkeypatch.setattr("tacit.service.protocol.guard._REST", 2.0)
+    few = {"asks": 3.0, "asks_per_second": 0.001}
+    with serve(app(**few)) as url:
+        member, began = call(url), time.monotonic()
+        assert b" 204 " in member.ask("x-member: yes", "x-tacit-owner: aa")
+        look = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+        for _ in range(3):
+            assert b"HTTP/1.1 200" in member.send(look).socket.recv(1 << 16)
+        assert time.monotonic() - began >= 2.0
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_an_administrator_is_not_put_off_for_its_neighbours(tmp_path, several):
     """Strangers behind one address with an administrator kept it from pausing anything."""

@@ -69,8 +69,8 @@ class Limits:
     looks_per_second: float = 500.0
     look_share: float = 0.25
     own_looks: tuple[float, float] = (8.0, 1.0)
-    asks: float = 200.0
-    asks_per_second: float = 20.0
+    asks: float = 400.0
+    asks_per_second: float = 40.0
 
 
 class RequestError(Exception):
@@ -195,6 +195,8 @@ class Guard:
         body = await self._body(headers, receive, self._limits.body if size is None else size)
         direct = self._direct.get((scope["method"], scope["path"]))
         if direct is None:
+            if _is_proven(scope) and not self._is_signed(scope):
+                await self._pace(scope[VISITOR].member)
             await self.app(scope, receive if body is None else _replay(body, receive), out)
         else:
             scope["endpoint"] = direct
@@ -204,9 +206,13 @@ class Guard:
             if reply.start["status"] in _KNOWN:
                 member = headers.get(_MEMBER, b"").lower()
                 prove(scope, member)
-                if not self._asks.take(member.decode("latin-1")):
-                    await asyncio.sleep(_REST)
+                await self._pace(member)
             await out.send_reply(reply)
+
+    async def _pace(self, member: bytes) -> None:
+        """Have a member wait that asks too often."""
+        if not self._asks.take(member.decode("latin-1")):
+            await asyncio.sleep(_REST)
 
     async def _body(
         self, headers: Mapping[bytes, bytes], receive: Receive, most: int

@@ -80,7 +80,7 @@ class Sparing(logging.Filter):
             self._left_out[kind] += 1
             return False
         if left_out := self._left_out.pop(kind, 0):
-            record.left_out = left_out
+            record.__dict__["left_out"] = left_out
         return True
 
 

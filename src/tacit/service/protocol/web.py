@@ -89,8 +89,11 @@ def error(kind: str, code: int) -> JSONResponse:
 
 async def answer_http_error(request: Request, problem: Exception) -> Response:
     """What a framework refuses, in the same shape."""
-    known = isinstance(problem, HTTPException)
-    code, headers = (problem.status_code, problem.headers) if known else (400, None)
+    code, headers = (
+        (problem.status_code, problem.headers)
+        if isinstance(problem, HTTPException)
+        else (400, None)
+    )
     return JSONResponse({"error": _ERRORS.get(code, "refused")}, code, headers)
 
 
