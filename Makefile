@@ -62,7 +62,7 @@ IN_MEMORY := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 &&
 # First what takes a moment. Then, each on a core of its own: the digests of all that is kept, by
 # which nearly every loop is compiled (tests that begin at once would all compile the same ones, and
 # rewrite the same files); and types, after one look at all tests, which keeps them as bytecode.
-# Then a process per core, and one more since many tests wait; libraries' own threads would only
+# Then a process per core, and two more since many tests wait; libraries' own threads would only
 # stand in their way.
 KEPT := tests/golden/test_golden.py::test_models_questions_and_reports_have_the_bytes_they_had
 test: export OPENBLAS_NUM_THREADS := 1
@@ -74,7 +74,7 @@ test: style
 	@{ $(BIN)/python -m pytest --collect-only > .cache/collected.txt 2>&1; \
 		$(BIN)/mypy > .cache/types.txt 2>&1; } & types=$$!; \
 	$(BIN)/python -m pytest $(KEPT); kept=$$?; \
-	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) --dist loadfile --no-loadscope-reorder \
+	$(BIN)/python -m pytest -n $$(($$(getconf _NPROCESSORS_ONLN) + 2)) --dist loadfile --no-loadscope-reorder \
 		--deselect $(KEPT); tests=$$?; \
 	wait $$types; types=$$?; cat .cache/types.txt; test $$kept -eq 0 -a $$tests -eq 0 -a $$types -eq 0
 

@@ -43,7 +43,8 @@ deadline = 3600
 {more}
 """
 _CLOSED = 'status_for = "members"\nmodel_for = "administrators"'
-_NO_PUTTING_OFF = Limits(burst=1e9)  # every stranger is to be heard, not put off as one of many
+# every stranger is to be heard, not put off as one of many
+_NO_PUTTING_OFF = Limits(burst=1e9, looks=1e9)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,9 +1,10 @@
-"""The dashboard's queries, asked of a real Prometheus that watches two campaigns on loopback.
+"""The dashboard's queries, asked of a real Prometheus that watches two campaigns and a helper on
+loopback.
 
 A coordinator of two campaigns is served with its figures on a port of their own; an owner reports
-to both, and strangers are refused. Prometheus, whose program must be on the PATH, reads the figures
-every few seconds. Then every query of every panel is asked. It must give something, every value
-must be a number, and a panel's lines must have names that tell them apart.
+to both, and strangers are refused. A helper keeps a batch. Prometheus, whose program must be on the
+PATH, reads the figures every few seconds. Then every query of every panel is asked. It must give
+something, every value must be a number, and a panel's lines must have names that tell them apart.
 
     python -m benchmarks.service.dashboard
 """
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import json
 import math
+import os
 import re
 import shutil
 import socket
@@ -19,15 +21,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.doorstep import Doorstep
 from benchmarks.loopback import serve
+from tacit.mechanisms.spaces import Ball
+from tacit.service.helper import Helper, Sheets, Speaker
+from tacit.sums.halves import Batch, SumTerms
+from tacit.sums.protocol import CoordinatorSide
+from tacit.sums.vector_terms import VectorTerms
+from tacit.wire import encode
 
 BOARD = Path(__file__).parents[2] / "docs" / "grafana" / "tacit.json"
 _SCRAPES = 6.0  # seconds in which there is one
@@ -46,12 +55,15 @@ def queries(board: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 @contextmanager
-def prometheus(program: str, watched: str, folder: Path) -> Iterator[httpx.Client]:
-    """Prometheus on a free port, reading what one address shows; ended at the end."""
+def prometheus(program: str, watched: Sequence[str], folder: Path) -> Iterator[httpx.Client]:
+    """Prometheus on a free port, reading what some addresses show; ended at the end."""
     settings = {
         "global": {"scrape_interval": "5s"},
         "scrape_configs": [
-            {"job_name": "tacit", "static_configs": [{"targets": [watched.split("//")[1]]}]}
+            {
+                "job_name": "tacit",
+                "static_configs": [{"targets": [each.split("//")[1] for each in watched]}],
+            }
         ],
     }
     (folder / "prometheus.yml").write_text(json.dumps(settings))  # which YAML is, too
@@ -111,12 +123,27 @@ async def visit(door: Doorstep) -> None:
         await asyncio.sleep(_SCRAPES)
 
 
+def keeping_helper(folder: Path) -> Helper:
+    """A helper of one campaign that has sent the first block of a batch."""
+    ours, theirs = X25519PrivateKey.generate(), X25519PrivateKey.generate()
+    public = [key.public_key().public_bytes_raw() for key in (ours, theirs)]
+    servers = SumTerms(VectorTerms.of(Ball(dim=4), 1.0, 1e-6), *public)
+    side, campaign = CoordinatorSide(Batch(bytes(32), 1, 1, servers), ours), os.urandom(32)
+    made = Helper(theirs, Sheets(folder / "helper.db"), [campaign.hex()])
+    made.check(encode(side.block([])), Speaker(campaign.hex(), side.bond(campaign).hex()))
+    return made
+
+
 def measure(program: str, folder: Path) -> list[tuple[str, str, int, str]]:
     """Title, expression, lines and fault of every query."""
 
     async def main() -> list[tuple[str, str, int, str]]:
         async with Doorstep.open(folder, f"sqlite:///{folder}/campaigns.db") as door:
-            with serve(door.watch.app()) as watched, prometheus(program, watched, folder) as client:
+            with (
+                serve(door.watch.app()) as first,
+                serve(keeping_helper(folder).watch.app()) as second,
+                prometheus(program, (first, second), folder) as client,
+            ):
                 await visit(door)
                 return [
                     (title, expression, *await asyncio.to_thread(ask, client, expression, legend))

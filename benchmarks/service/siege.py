@@ -23,7 +23,7 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import cycle, pairwise
@@ -57,7 +57,7 @@ start = 11
 minimum = 2
 deadline = 86400
 """
-_OWNERS = 10  # that report; one more says nothing, so that the question stays open
+_OWNERS = 10  # that report; one more says nothing, so that the question stays open: it attacks
 _RESERVE = 200  # descriptors for everything else
 _PACE = 0.05  # seconds between requests of an honest owner
 _NEW = 10  # every so many requests on a new connection
@@ -67,11 +67,15 @@ _MANY, _FULL = 2000, 6.0  # connections and seconds of each kind from which on f
 
 @dataclass(frozen=True)
 class Target:
-    """Where the service is; addresses that strangers come from."""
+    """Where the service is; addresses that strangers come from; the campaign's key, and the secret
+    one of a member that is no better than they are.
+    """
 
     port: int
     certificate: Path
     sources: tuple[str, ...]
+    campaign: bytes
+    member: bytes
 
     def trust(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(self.certificate))
@@ -130,6 +134,28 @@ async def ask_for_nothing(target: Target, trust: ssl.SSLContext, source: str) ->
         await reader.read(1 << 16)
 
 
+async def look_without_end(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """Requests for what everybody may look at, one after the other."""
+    reader, writer = await _connect(target, trust, source)
+    while not reader.at_eof():
+        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        await writer.drain()
+        await reader.read(1 << 16)
+
+
+async def ask_without_end(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """A member's own requests, one after the other."""
+    asked = Request(target.campaign, "GET", "/v1/question", int(time.time()), b"")
+    headers = request_headers(asked, Ed25519PrivateKey.from_private_bytes(target.member))
+    lines = ["GET /v1/question HTTP/1.1", "host: x", *(f"{n}: {v}" for n, v in headers.items())]
+    request = "\r\n".join([*lines, "", ""]).encode()
+    reader, writer = await _connect(target, trust, source)
+    while not reader.at_eof():
+        writer.write(request)
+        await writer.drain()
+        await reader.read(1 << 16)
+
+
 async def begin_handshakes(target: Target, trust: ssl.SSLContext, source: str) -> None:
     """A connection that does not say what a handshake begins with."""
     reader, writer = await _connect(target, None, source)
@@ -144,6 +170,8 @@ KINDS: dict[str, Attack] = {
     "garbage": send_garbage,
     "floods of 404": ask_for_nothing,
     "handshakes": begin_handshakes,
+    "floods of pages": look_without_end,
+    "a member": ask_without_end,
 }
 
 
@@ -332,12 +360,14 @@ def _serve(folder: Path, port: int, key: bytes, processors: set[int]) -> None:
     serve_forever(make, here, 1, ConnectionLimits())
 
 
-async def _siege(target: Target, strangers: int, seconds: float, owners: list[Owner]) -> Table:
+async def _siege(
+    target: Target, strangers: int, seconds: float, owners: list[Owner], kinds: Sequence[str]
+) -> Table:
     console = Console(width=110, highlight=False)
     rows: list[Row] = []
     await _wait_times(owners, 2.0)  # everything has run once
     before = await _wait_times(owners, seconds)
-    for name in KINDS:
+    for name in kinds:
         attackers = multiprocessing.Process(target=besiege, args=(name, target, strangers))
         attackers.start()
         await asyncio.sleep(3.0)
@@ -369,7 +399,13 @@ async def _siege(target: Target, strangers: int, seconds: float, owners: list[Ow
 
 
 def measure(
-    folder: Path, strangers: int, seconds: float, *, same: bool, apart: bool
+    folder: Path,
+    strangers: int,
+    seconds: float,
+    kinds: Sequence[str] = tuple(KINDS),
+    *,
+    same: bool,
+    apart: bool,
 ) -> tuple[Table, int]:
     """Set everything up, and let strangers come; how honest owners fared, and how many of their
     reports were lost.
@@ -388,8 +424,9 @@ def measure(
     port = int(listening.getsockname()[1])
     listening.close()
     sources = ("127.0.0.1",) if same else tuple(f"127.0.1.{at}" for at in range(1, 21))
-    target = Target(port, authority.certificate, sources)
     keys = [Ed25519PrivateKey.generate() for _ in range(_OWNERS + 1)]
+    hostile = keys[-1].private_bytes_raw()
+    target = Target(port, authority.certificate, sources, campaign, hostile)
     owners = [Owner(target, campaign, each) for each in keys]
     mine, *others = sorted(os.sched_getaffinity(0)) if apart else (0,)
     given = folder, port, key.private_bytes_raw(), {mine} if apart else set[int]()
@@ -415,7 +452,7 @@ def measure(
         silent.hang_up()
         for owner in honest:
             await owner.ask_first()
-        table = await _siege(target, strangers, seconds, honest)
+        table = await _siege(target, strangers, seconds, honest, kinds)
         kept = sorted(report for _, report in store.reports_of(1))
         store.close()
         lost = _OWNERS if kept != sorted(owner.report for owner in honest) else 0
@@ -433,17 +470,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.service.siege", description=__doc__)
     parser.add_argument("--strangers", type=int, default=_MANY, help="hostile connections")
     parser.add_argument("--seconds", type=float, default=15.0, help="of each kind")
+    parser.add_argument("--only", action="append", choices=KINDS, help="kinds of strangers")
     parser.add_argument("--same", action="store_true", help="from the honest owners' address")
     parser.add_argument("--apart", action="store_true", help="the coordinator has a processor")
     parser.add_argument(
         "--out", type=Path, default=Path("out/siege.json"), help="where to write the rows"
     )
     given = parser.parse_args()
-    is_quick = given.seconds < _FULL or given.strangers < _MANY
+    is_quick = given.seconds < _FULL or given.strangers < _MANY or bool(given.only)
     file = BenchmarkFile.begin(given.out, "siege", quick=is_quick)
     with tempfile.TemporaryDirectory(prefix="tacit-siege-") as folder:
         chosen = {"same": given.same, "apart": given.apart}
-        table, lost = measure(Path(folder), given.strangers, given.seconds, **chosen)
+        kinds = given.only or tuple(KINDS)
+        table, lost = measure(Path(folder), given.strangers, given.seconds, kinds, **chosen)
     table.show(Console(width=110, highlight=False))
     file.write(figures(table, lost), note=table.note, same=given.same, apart=given.apart)
     met = all(row.verdict is None or row.verdict.met for row in table.rows)

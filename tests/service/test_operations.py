@@ -16,9 +16,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from tacit.cli import app
+from tacit.sums.protocol import CoordinatorSide
+from tacit.wire import encode
 from tests.cli.spoken import commands
 from tests.service.coordinator.made import client_of, folder_of, running
 from tests.service.coordinator.test_watch import get
+from tests.service.helper.made import helper, speaker_of
+from tests.sums.made import COORDINATOR_KEY, batch, reports, terms
 
 ROOT = Path(__file__).parents[2]
 NAME = "a name that is nobody's business"
@@ -61,7 +65,7 @@ def test_every_request_is_a_span_and_nothing_that_was_sent_is_in_it(tmp_path):
 
 def test_the_dashboard_asks_for_what_there_is(tmp_path):
     """Metrics and labels of every expression and legend are those of a coordinator that has been
-    talked to, one that has been refused among them.
+    talked to, one that has been refused among them, and of a helper that keeps something.
     """
     board = json.loads((ROOT / "docs" / "grafana" / "tacit.json").read_text())
     service = running(folder_of(tmp_path))
@@ -74,16 +78,19 @@ def test_the_dashboard_asks_for_what_there_is(tmp_path):
     asyncio.run(main())
     service.watch.observe_batch("/v1/enrol", 3)
     labels: defaultdict[str, set[str]] = defaultdict(set)
-    for name, inside in re.findall(
-        r"^(tacit_\w+?)(?:\{(.*)\})? \S+$", get(service.watch, "/metrics").text, re.M
-    ):
+    campaign = 32 * "ab"
+    keeping = helper(tmp_path, campaign)
+    block = encode(CoordinatorSide(batch(), COORDINATOR_KEY).block(reports(terms())))
+    keeping.check(block, speaker_of(block, campaign))
+    shown = [get(each, "/metrics").text for each in (service.watch, keeping.watch)]
+    for name, inside in re.findall(r"^(tacit_\w+?)(?:\{(.*)\})? \S+$", "".join(shown), re.M):
         labels[name] |= set(re.findall(r'(\w+)="', inside))
     # without questions there are none to count; several campaigns are told apart
     labels |= {"tacit_questions": {"state"}, "tacit_reports": {"outcome"}}
     asked = set()
     for panel in board["panels"]:
         assert panel["title"]
-        assert panel["fieldConfig"]["defaults"]["unit"] in ("short", "none", "reqps", "s")
+        assert panel["fieldConfig"]["defaults"]["unit"] in ("short", "none", "reqps", "s", "bytes")
         for target in panel["targets"]:
             names = re.findall(r"tacit_\w+", target["expr"])
             groups = re.findall(r"by \(([^)]*)\)|(\w+)=~", target["expr"])
@@ -93,11 +100,11 @@ def test_the_dashboard_asks_for_what_there_is(tmp_path):
             for name in names:
                 assert used | legend <= labels[name], (panel["title"], name)
             if not re.search(r"\bby\b", target["expr"]):
-                of_all = names == ["tacit_up"] or names[0].startswith("tacit_database_")
+                of_all = names[0] in ("tacit_up", "tacit_kept_bytes") or "database" in names[0]
                 assert "campaign" in target["legendFormat"] or of_all
             asked |= set(names)
     assert asked <= labels.keys()
-    assert len(asked) >= 11
+    assert len(asked) >= 12
     places = [tuple(panel["gridPos"].values()) for panel in board["panels"]]
     assert len(set(places)) == len({panel["id"] for panel in board["panels"]}) == len(places)
     (state,) = (panel for panel in board["panels"] if panel["title"] == "Campaign")

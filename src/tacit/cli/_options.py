@@ -291,6 +291,7 @@ _FIGURES = (
     "reports",
     "invited",
     "owners",
+    "left_out",
 )  # extra fields that are shown
 
 

@@ -52,6 +52,7 @@ from tacit.service.protocol.succession import (
     KeyRing,
     find_first,
 )
+from tacit.service.protocol.web import answer_http_error, error
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
 from tacit.sums.secure_sum import SumRefusedError
@@ -69,7 +70,6 @@ _ROW = 128  # bytes of a small row with its keys, of a nonce for one
 _SECONDS = 300.0  # for one to arrive
 _AT_ONCE = 2  # requests of one campaign that are worked on; others of it wait
 _BLOCK, _SUM = "/v1/block", "/v1/sum"
-_KINDS = {401: "unauthorised", 404: "not found", 405: "method"}
 
 
 class ForeignBatchError(Exception):
@@ -111,8 +111,11 @@ class Sheets:
                 "storage (mark BLOB PRIMARY KEY)",
                 "successors (old BLOB PRIMARY KEY, new BLOB NOT NULL)",
                 "kept (campaign BLOB PRIMARY KEY, bytes INTEGER NOT NULL)",
+                "counted (batch BLOB PRIMARY KEY)",  # in what is kept of a campaign
             ):
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+            if self._connection.execute("SELECT 1 FROM counted").fetchone() is None:
+                self._connection.execute("DELETE FROM kept")  # counted anew, batch by batch
             mark = self._connection.execute("SELECT mark FROM storage").fetchone()
             check_storage(vault, None if mark is None else bytes(mark[0]), str(path))
             if vault is not None and mark is None:
@@ -169,7 +172,7 @@ class Sheets:
             [(batch, nonce, block.place) for nonce in new],
         )
         first = 0 if block.place else len(total)
-        self._charge(campaign, first + _ROW * (1 + len(new)))
+        self._charge(campaign, batch, first + _ROW * (1 + len(new)))
 
     def sums_of(self, batch: bytes) -> list[tuple[bytes, int]]:
         """Sum and count of all blocks; of each, where a release of before wrote them down."""
@@ -188,7 +191,7 @@ class Sheets:
                 "INSERT INTO releases (batch, request, answer) VALUES (?, ?, ?)",
                 (batch, _digest(request), self._seal(said, batch)),
             )
-            self._charge(campaign, _ROW + len(said))
+            self._charge(campaign, batch, _ROW + len(said))
             return said
         if found[0] != _digest(request):
             raise SumRefusedError("this batch was released for other owners; it is released once")
@@ -215,8 +218,13 @@ class Sheets:
             rows = self._connection.execute("SELECT campaign, bytes FROM kept").fetchall()
         return {bytes(campaign).hex(): float(size) for campaign, size in rows}
 
-    def _charge(self, campaign: str, size: int) -> None:
-        """So much more is kept of a campaign; `FullError`: more than may be."""
+    def _charge(self, campaign: str, batch: bytes, size: int) -> None:
+        """So much more is kept of a campaign's batch; when it is first spoken of, all that is there
+        of it, whoever wrote that. `FullError`: more than may be.
+        """
+        first = "INSERT OR IGNORE INTO counted (batch) VALUES (?)"
+        if self._connection.execute(first, (batch,)).rowcount:
+            (size,) = self._connection.execute(_SIZE, {"batch": batch, "row": _ROW}).fetchone()
         (kept,) = self._connection.execute(_MORE, (bytes.fromhex(campaign), size)).fetchone()
         if not kept <= self._keep:
             raise FullError(f"{kept} bytes would be kept of a campaign, at most {self._keep} may")
@@ -281,6 +289,12 @@ class Sheets:
 _MORE = (
     "INSERT INTO kept (campaign, bytes) VALUES (?, ?) "
     "ON CONFLICT (campaign) DO UPDATE SET bytes = bytes + excluded.bytes RETURNING bytes"
+)
+# of all rows of a batch
+_SIZE = (
+    "SELECT (SELECT COALESCE(SUM(:row + length(total)), 0) FROM blocks WHERE batch = :batch)"
+    " + (SELECT :row * COUNT(*) FROM nonces WHERE batch = :batch)"
+    " + (SELECT COALESCE(SUM(:row + length(answer)), 0) FROM releases WHERE batch = :batch)"
 )
 # how many keys a key took the place of, one after the other
 _BEFORE = (
@@ -389,7 +403,7 @@ class Helper:
                 Route(_BLOCK, self.answer_signed(self.check), methods=["POST"]),
                 Route(_SUM, self.answer_signed(self.total), methods=["POST"]),
             ],
-            exception_handlers={HTTPException: _http_error, Exception: leave_to_guard},
+            exception_handlers={HTTPException: answer_http_error, Exception: leave_to_guard},
         )
         return Guard(
             made,
@@ -403,10 +417,7 @@ class Helper:
         """Bytes that a body may have: much is read only of those that name a campaign."""
         named = headers.get(OWNER.encode(), b"").decode("latin-1").lower()
         statements = headers.get(STATEMENTS.encode(), b"").decode("latin-1")
-        return LARGEST if self._is_served(named) or self._line_to(named, statements) else None
-
-    def _is_served(self, campaign: str) -> bool:
-        return campaign in self._campaigns
+        return LARGEST if named in self._campaigns or self._line_to(named, statements) else None
 
     def _line_to(self, campaign: str, statements: str) -> KeyLine | None:
         """How a key took the place of one that is served, if it did."""
@@ -426,7 +437,7 @@ class Helper:
         """Whether a campaign that signed is served: its key is named, or took the place of one that
         is. From then on that one is not heard any more.
         """
-        if self._is_served(campaign):
+        if campaign in self._campaigns:
             return True
         line = self._line_to(campaign, statements)
         if line is None:
@@ -453,25 +464,25 @@ class Helper:
             try:
                 by = _signing_campaign(request, body)
             except UnsignedError:
-                return _error("unsigned", 401)
+                return error("unsigned", 401)
             speaker = Speaker(by, request.headers.get(BOND, ""))
             try:
                 if not self._serves(by, request.headers.get(STATEMENTS, "")):
-                    return _error("forbidden", 403)
+                    return error("forbidden", 403)
                 prove(request.scope, by.encode())
                 async with self._turns.setdefault(by, asyncio.Semaphore(_AT_ONCE)):
                     said = await run_in_threadpool(work, body, speaker)
             except WireError:
-                return _error("malformed", 400)
+                return error("malformed", 400)
             except ForeignBatchError as refused:
                 log.warning("a request was refused: %s", refused)
-                return _error("forbidden", 403)
+                return error("forbidden", 403)
             except SumRefusedError as refused:
                 log.info("a request was refused: %s", refused)
-                return _error("refused", 409)
+                return error("refused", 409)
             except FullError as refused:
                 log.warning("a request was refused (tacit helper --keep): %s", refused)
-                return _error("full", 507)
+                return error("full", 507)
             return Response(said, media_type="application/octet-stream")
 
         answer.__name__ = work.__name__  # by which logs and counts tell blocks from sums
@@ -486,13 +497,3 @@ def _signing_campaign(request: Request, body: bytes) -> str:
         raise UnsignedError from None
     route = request.method, request.url.path
     return Claim.of(campaign, route, request.headers, body).signer(time.time())
-
-
-def _error(kind: str, code: int) -> JSONResponse:
-    """Every error: its kind, nothing else."""
-    return JSONResponse({"error": kind}, status_code=code)
-
-
-async def _http_error(request: Request, problem: Exception) -> Response:
-    code = problem.status_code if isinstance(problem, HTTPException) else 400
-    return _error(_KINDS.get(code, "refused"), code)

@@ -14,6 +14,8 @@ import pytest
 from benchmarks.loopback import Authority, serve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.service.coordinator.keys import CampaignKeys
+from tacit.service.coordinator.server import Making, Service
 from tacit.service.helper import FEW
 from tacit.service.protocol.door import (
     VISITOR,
@@ -220,6 +222,48 @@ def test_handshakes_are_left_for_members_where_strangers_take_all_others(call, m
         assert len(answered) <= 3  # of four, one was for the first member
 
 
+def test_where_too_much_was_refused_strangers_are_greeted_late(call, monkeypatch):
+    """Who was refused came again at once, and every time a handshake was made for it."""
+    now = [1000.0]
+    monkeypatch.setattr(
+        "tacit.service.protocol.door.time", SimpleNamespace(monotonic=lambda: now[0])
+    )
+    few = ConnectionLimits(refusals=3, forgiven=0.1, late_handshakes=2.0)
+    with serve(app(), None, few) as url:
+        assert b" 204 " in call(url).ask("x-member: yes")
+        hostile = "127.0.1.1"
+        for sent in (b"\x00garbage\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"y" * (1 << 17)):
+            call(url, hostile).send(sent).hear()
+        assert b"403" in call(url, hostile).ask()
+        crowd = [call(url, hostile) for _ in range(6)]
+        for each in crowd:
+            each.send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert [b"403" in each.socket.recv(1 << 16) for each in crowd[:2]] == [True, True]
+        # others are greeted as ever, and so is where members come from, whatever is refused there
+        assert b"403" in call(url, "127.0.1.2").ask()
+        for _ in range(6):
+            assert b"403" in call(url).ask()
+        assert not any(each.hears_something() for each in crowd[2:])
+        now[0] += 1.0
+        assert [b"403" in each.socket.recv(1 << 16) for each in crowd[2:4]] == [True, True]
+        now[0] += 70.0  # who waited has been hung up on; what was refused is forgiven
+        assert b"403" in call(url, hostile).ask()
+
+
+def test_who_is_greeted_late_pushes_nobody_out(call, monkeypatch):
+    """Of many strangers the oldest went, also one on a slow line for those who only came again."""
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    few = ConnectionLimits(refusals=1, late_handshakes=1.0, late=3, strangers=6, head=600.0)
+    with serve(app(), None, few) as url:
+        hostile = "127.0.1.1"
+        assert b"403" in call(url, hostile).ask()
+        slow = call(url, "127.0.1.2").send(b"GET /v1/question HTTP/1.1\r\n")
+        crowd = [call(url, hostile) for _ in range(30)]
+        assert {each.hear() for each in crowd[4:]} == {b""}  # one was greeted, and three wait
+        assert b"403" in slow.send(b"host: x\r\n\r\n").socket.recv(1 << 16)
+
+
 def test_of_strangers_that_made_room_nothing_waits_on(call, monkeypatch):
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no handshake begins after the first
     monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
@@ -272,6 +316,98 @@ def test_members_are_not_put_off_for_their_neighbours():
             return [answer.status_code for answer in found]
 
     assert asyncio.run(main()) == [403, 403, 429, 429, 204]
+
+
+def test_who_looks_without_end_keeps_nobody_from_looking_now_and_then(call):
+    """Only refusals were counted: pages and figures were shown as fast as anybody asked."""
+    limits = {"looks": 8.0, "looks_per_second": 0.001, "look_share": 0.5, "own_looks": (2.0, 0.001)}
+    look = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+
+    def looks(times, source=""):
+        said = [call(url, source).send(look).hear() for _ in range(times)]
+        return [int(each.split()[1]) for each in said]
+
+    with serve(app(**limits)) as url:
+        assert looks(8, "127.0.1.1") == [200] * 6 + [429] * 2  # two of its own, half of the eight
+        assert looks(8, "127.0.1.2") == [200] * 6 + [429] * 2
+        assert looks(3, "127.0.1.3") == [200] * 2 + [429]  # nothing is left, but its own
+        member = call(url, "127.0.1.1")
+        for _ in range(5):  # who signs, and what comes by its connection, is not a stranger's look
+            assert b" 204 " in member.ask("x-member: yes")
+            assert b"HTTP/1.1 200" in member.send(
+                look.replace(b"close", b"keep-alive")
+            ).socket.recv(1 << 16)
+
+
+def test_a_member_that_asks_without_end_waits_for_its_answers(monkeypatch):
+    """One member on thirty-two connections had as much of the service as all others together."""
+    rested = []
+
+    async def rest(seconds):
+        rested.append(seconds)
+
+    monkeypatch.setattr("tacit.service.protocol.guard.asyncio.sleep", rest)
+
+    async def main():
+        async with client_of(app(asks=3.0, asks_per_second=0.001)) as client:
+            for owner, times in (("aa", 3), ("bb", 2), ("AA", 4)):
+                for _ in range(times):
+                    headers = {"x-member": "yes", OWNER: owner}
+                    answer = await client.get("/v1/question", headers=headers)
+                    assert answer.status_code == 204
+            before = len(rested)
+            for _ in range(5):  # of a name that a stranger says nothing is taken
+                assert (await client.get("/v1/question", headers={OWNER: "bb"})).status_code == 403
+            await client.get("/v1/question", headers={"x-member": "yes", OWNER: "bb"})
+            return before
+
+    assert asyncio.run(main()) == 4
+    assert rested == [1.0] * 4
+
+
+def test_a_member_looks_as_often_as_it_asks(call, monkeypatch):
+    """Pages by a connection that a member had proven were not counted as anybody's."""
+    monkeypatch.setattr("tacit.service.protocol.guard._REST", 2.0)
+    few = {"asks": 3.0, "asks_per_second": 0.001}
+    with serve(app(**few)) as url:
+        member, began = call(url), time.monotonic()
+        assert b" 204 " in member.ask("x-member: yes", "x-tacit-owner: aa")
+        look = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+        for _ in range(3):
+            assert b"HTTP/1.1 200" in member.send(look).socket.recv(1 << 16)
+        assert time.monotonic() - began >= 2.0
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_administrator_is_not_put_off_for_its_neighbours(tmp_path, several):
+    """Strangers behind one address with an administrator kept it from pausing anything."""
+    folder, limits = folder_of(tmp_path), Limits(burst=2, per_second=0.001)
+    if several:
+        service = Service(
+            [folder],
+            f"sqlite:///{folder}/c.db",
+            lambda slug: CampaignKeys.of(Ed25519PrivateKey.generate()),
+            lambda slug: Making(admin=ADMIN),
+            limits,
+        )
+        service.mount(service.look())
+        made, root = service.app(), "/campaigns/campaign"
+    else:
+        service = running(folder, limits=limits)
+        made, root = service.app, ""
+
+    async def main():
+        async with client_of(made) as client:
+            found = [await client.get("/nowhere") for _ in range(3)]
+            for key in ("a guess", ADMIN):
+                headers = {"x-tacit-admin": key}
+                state = f"{root}/v1/admin/state"
+                found.append(await client.post(state, content=b"paused", headers=headers))
+                found.append(await client.get(f"{root}/v1/status", headers=headers))
+            return [answer.status_code for answer in found]
+
+    assert asyncio.run(main()) == [404, 404, 429, 429, 429, 200, 429]
+    service.close()
 
 
 def test_owners_routes_take_four_kilobytes_and_administrators_more(tmp_path):

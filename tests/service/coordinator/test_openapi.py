@@ -65,7 +65,9 @@ class Admission(AuthBase):
 def service(tmp_path_factory):
     """Of peers: their campaigns have all routes that there are."""
     made = running(
-        folder_of(tmp_path_factory.mktemp("openapi")), key=CAMPAIGN, limits=Limits(burst=1e9)
+        folder_of(tmp_path_factory.mktemp("openapi")),
+        key=CAMPAIGN,
+        limits=Limits(burst=1e9, looks=1e9),
     )
     for token, key in (("token number 0001", KEY), ("token number 0002", LEAVER)):
         made.store.add_tokens([token])

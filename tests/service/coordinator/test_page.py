@@ -382,7 +382,7 @@ def test_the_page_says_how_to_take_part_by_when_and_where_the_model_is():
     assert '<p id="closed" data-live>The campaign has ended' in ended
     assert "1970-01-01 00:01:00 UTC" in ended
     assert "1970-01-02 00:00:00 UTC" in ended
-    assert 'class="button" href="/v1/model" download="model.tacit">The model</a>' in ended
+    assert 'class="button" href="/v1/model" download="model.tacit">Download the model</a>' in ended
     assert "Compare it with what you were told by another way" in ended
 
 
@@ -430,6 +430,23 @@ def test_many_viewers_cost_as_much_as_one(tmp_path, monkeypatch):
     assert made == [1]
     assert len({each.text for each in found}) == 3
     service.close()
+
+
+def test_a_campaign_of_one_step_shows_two_bars_and_no_curve():
+    html = page(figures(rounds=1))
+    text = " ".join(Outline(html).text.split())
+    assert "On the data user's sample, right answers in percent" in text
+    assert "The ensemble 80.0 ± 4.0 The data user's sample alone 90.0 ± 3.0" in text
+    assert "Its own model is boosted trees, cross-validated." in text
+    assert '<svg class="chart"' not in html
+    assert re.findall('<meter class="(\\w+)"', html) == ["ours", "alone"]
+    seen = {"ours": {"error": 0.25, "stderr": 0.01}, "alone": {"error": 0.5, "stderr": 0.01}}
+    tested = page(figures(rounds=1, test={"rows": 300, **seen}))
+    assert "On 300 test rows that neither has seen" in tested
+    assert "75.0" in tested
+    for several in (figures(), figures(rounds=1, progress=[])):  # a curve, or nothing to compare
+        assert '<svg class="chart"' in page(several)
+        assert 'class="compared"' not in page(several)
 
 
 def test_who_has_spoken_is_in_the_order_of_names():

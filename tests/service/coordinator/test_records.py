@@ -55,7 +55,7 @@ def test_who_enrolled_is_in_the_log_by_key_where_it_has_a_name_and_counted_where
     enrolled = [each for each in records.acts() if each.what == "enrol"]
     assert [(each.who, each.about, each.source) for each in enrolled] == [
         ("owner", KEYS[0], ""),
-        ("owner", "1 owners", ""),
+        ("owner", "1 owner", ""),
     ]
     assert records.forget(KEYS[0])
     assert KEYS[0] not in repr(records.acts())

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -143,3 +144,36 @@ def test_counts_of_several_workers_meet(tmp_path):
         check=True,
     )
     assert 'tacit_requests_total{route="asked",status="200"} 4.0' in found.stdout
+
+
+def test_whoever_is_refused_fills_no_log(monkeypatch):
+    """Every refusal was a line, every failure, too: gigabytes a day for whoever wanted them."""
+    now, written = [1000.0], []
+
+    class Kept(logging.Handler):
+        def emit(self, record):
+            written.append((record.getMessage(), getattr(record, "left_out", 0)))
+
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("tacit.service.protocol.door.time", clock)
+    monkeypatch.setattr(serving.BoundedServer, "run", lambda self, sockets: sockets[0].close())
+    monkeypatch.setattr(serving, "settle", lambda: None)
+    root, kept = logging.getLogger(), Kept()
+    root.addHandler(kept)
+    others = {handler: list(handler.filters) for handler in root.handlers}
+    try:
+        serving.serve_forever(lambda: None, serving.Address(host="127.0.0.1", port=0))
+        log = logging.getLogger("tacit.tried")
+        for number in range(1000):
+            log.warning("refused %d", number)
+        assert 0 < len(written) <= 300
+        log.warning("something else")
+        assert written[-1] == ("something else", 0)
+        now[0] += 2.0
+        log.warning("refused %d", 1000)
+        refused = [each for each in written if each[0] != "something else"]
+        assert refused[-1] == ("refused 1000", 1001 - len(refused))
+    finally:
+        root.removeHandler(kept)
+        for handler, filters in others.items():
+            handler.filters = filters

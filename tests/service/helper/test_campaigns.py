@@ -381,6 +381,37 @@ def test_a_campaign_keeps_so_much_at_a_helper_and_no_more(tmp_path):
     assert (answer.n, without_noise(answer)) == (12, plain(terms()))
 
 
+def test_what_was_kept_before_campaigns_had_so_much_room_counts_when_it_is_spoken_of(tmp_path):
+    """Sheets of before said of no batch whose it was: campaigns had all their room once more."""
+    made, sent = limited(tmp_path, 4 << 20), reports(terms())
+    mine = CoordinatorSide(batch(), COORDINATOR_KEY)
+    take(client_of(made), mine, sent[:6])
+    fill(client_of(made))
+    one = made._sheets.kept()
+    made._sheets.close()
+    with sqlite3.connect(tmp_path / "released.db") as before:
+        before.execute("DROP TABLE counted")
+        before.execute("DROP TABLE kept")
+    made = limited(tmp_path, 4 << 20)
+    http = client_of(made)
+    assert made._sheets.kept() == {}
+    take(http, mine, sent[6:])  # all that is there of the batch, not this block alone
+    ours = made._sheets.kept()[name_of(OURS)]
+    post(http, encode(mine.request), OURS, "/v1/sum")
+    released = made._sheets.kept()[name_of(OURS)] - ours
+    made._sheets.close()
+    with sqlite3.connect(tmp_path / "released.db") as now:
+        rows = [
+            now.execute(f"SELECT COUNT(*) FROM {table} WHERE batch = ?", (batch().digest,))  # noqa: S608
+            for table in ("blocks", "nonces", "releases")
+        ]
+        blocks, nonces, releases = (each.fetchone()[0] for each in rows)
+    assert (blocks, nonces, releases) == (2, len(sent), 1)
+    assert ours > 128 * (blocks + nonces)
+    assert released > 128
+    assert ours < one[name_of(OURS)]  # others of it count when they are spoken of
+
+
 def test_many_blocks_of_a_batch_take_the_room_of_one_sum(tmp_path):
     """Each had a sum of its own, however few were in it: half a megabyte for some hundred bytes."""
     http = client_of(shared(tmp_path))

@@ -39,20 +39,20 @@ from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import PeerRoutes, Rosters, Testimony
 from tacit.service.coordinator.records import (
     ADMIN,
+    ADMINISTRATION,
     TOKENS,
     AdminRoutes,
     Records,
-    error,
     key_sent,
 )
 from tacit.service.coordinator.status import SharedSight, View, gauges
 from tacit.service.coordinator.store import Store
 from tacit.service.kinds.campaign_file import MEMBERS, PUBLIC, Readers
-from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard
+from tacit.service.protocol.guard import Direct, Guard, Limits, leave_to_guard, prove
 from tacit.service.protocol.handshake import Claim, UnsignedError
 from tacit.service.protocol.serving import Figures, Watch
 from tacit.service.protocol.succession import Renewal, new_key
-from tacit.service.protocol.web import static_routes
+from tacit.service.protocol.web import answer_http_error, error, static_routes
 from tacit.wire import WireError
 
 log = logging.getLogger(__name__)
@@ -121,6 +121,7 @@ class Coordinator:
             self.direct(),
             open_to_all=[ENROL],
             sizes=self.size,
+            is_known=self.knows,
             observe=self.own_watch.observe,
         )
 
@@ -154,9 +155,14 @@ class Coordinator:
 
     def size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
         """Bytes that a body may have; many tokens come from administrators alone."""
-        if path == TOKENS and self.administrators.find(headers.get(ADMIN, b"")) is not None:
-            return _MANY_TOKENS
-        return self.sizes.get(path)
+        return (
+            _MANY_TOKENS if path == TOKENS and self.knows(path, headers) else self.sizes.get(path)
+        )
+
+    def knows(self, path: str, headers: Mapping[bytes, bytes]) -> bool:
+        """Whether a request has an administrator's key, and is for one."""
+        key = headers.get(ADMIN, b"") if path.startswith(ADMINISTRATION) else b""
+        return bool(key) and self.administrators.find(key) is not None
 
     # For everybody
     # -----------------------------------------------------------------------------------
@@ -230,6 +236,7 @@ class Coordinator:
         owner, _ = await self._read_signed(request)
         if not await run_in_threadpool(self.store.is_member, owner):
             raise HTTPException(403)
+        prove(request.scope, owner.encode())
 
     async def _read_signed(self, request: Request) -> tuple[str, bytes]:
         body = await request.body()
@@ -276,7 +283,7 @@ def make_app(routes: Sequence[BaseRoute], lifespan: Lifespan[Starlette] | None =
         routes=routes,
         lifespan=lifespan,
         exception_handlers={
-            HTTPException: _http_error,
+            HTTPException: answer_http_error,
             UnsignedError: _answer_unsigned,
             Exception: leave_to_guard,
         },
@@ -296,16 +303,6 @@ async def _other_method(request: Request) -> Response:
     GET.
     """
     raise HTTPException(405, headers={"allow": "GET"})
-
-
-async def _http_error(request: Request, problem: Exception) -> Response:
-    code, headers = (
-        (problem.status_code, problem.headers)
-        if isinstance(problem, HTTPException)
-        else (400, None)
-    )
-    kinds = {401: "unauthorised", 404: "not found", 405: "method"}
-    return JSONResponse({"error": kinds.get(code, "refused")}, code, headers)
 
 
 async def _answer_unsigned(request: Request, problem: Exception) -> Response:

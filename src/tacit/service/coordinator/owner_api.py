@@ -239,7 +239,8 @@ class Enrolment:
 
     def _note(self, connection: Connection, named: Sequence[str], others: int) -> None:
         """Write down who has enrolled: those who go by names each, of the many how many."""
-        about = [*named, *([f"{others} owners"] if others else [])]
+        many = f"{others} owner{'s' if others > 1 else ''}"
+        about = [*named, *([many] if others else [])]
         row = {"campaign": self._store.id, "at": time.time(), "who": "owner", "what": "enrol"}
         if about:
             lines = [{**row, "about": each, "source": "", "outcome": "200"} for each in about]

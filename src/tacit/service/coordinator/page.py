@@ -41,7 +41,9 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
     are left out.
     """
     asked = [_question(question) for question in status["questions"]]
-    chart = chart_of(status)
+    bars = comparison_of(status)
+    # a campaign of one step has no curve: two bars say all that one dot would
+    chart = chart_of(status) if bars is None or status["rounds"] > 1 else None
     return _TEMPLATES.get_template("campaign.html").render(
         status=status,
         here=root,
@@ -54,10 +56,11 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
             name: sum(row[name] for row in asked if not row["sum"])
             for name in ("invited", "counted", "late", "refused")
         },
+        bars=bars,
+        about=f"The sample has {status['sample']:,} rows. {_about_sample(status)}",
         chart=None if chart is None else draw(chart),
         present=status["owners"]["enrolled"] - status["owners"]["revoked"],
         gain=_gain(status),
-        right=measure_of(status).right,
         weighed=any(voice["weight"] is not None for voice in status["voices"]),
         until=max((row["deadline"] for row in asked if row["state"] == OPEN), default=None),
         **promise(status),
@@ -237,6 +240,43 @@ def measure_of(status: dict[str, Any]) -> Measure:
 BAR = 2.0  # standard errors that an error bar shows either way
 
 
+class Bar(NamedTuple):
+    """One model of two that are compared: the part that it gets right, with its standard error."""
+
+    name: str
+    look: str
+    right: float
+    stderr: float
+
+
+class Comparison(NamedTuple):
+    """What is published beside the data user's sample alone, on the same rows."""
+
+    caption: str
+    bars: tuple[Bar, Bar]
+
+
+def comparison_of(status: dict[str, Any]) -> Comparison | None:
+    """On test rows, where the campaign has some; of a single step on the sample; else None."""
+    test, progress, alone = status["test"], status["progress"], status["public_only"]
+    right = measure_of(status).right
+    if test is not None:
+        both, where = (test["ours"], test["alone"]), f"{test['rows']:,} test rows that neither"
+        caption = f"On {where} has seen, {right} in percent; two standard errors either way"
+    elif status["rounds"] == 1 and progress and alone is not None:
+        both = progress[-1], alone
+        caption = f"On the data user's sample, {right} in percent; two standard errors either way"
+    else:
+        return None
+    ours = words_of(status["kind"], status["mechanism"]).model.capitalize()
+    names = (ours, "ours"), ("The data user's sample alone", "alone")
+    one, other = (
+        Bar(name, look, 1 - each["error"], each["stderr"])
+        for (name, look), each in zip(names, both, strict=True)
+    )
+    return Comparison(caption, (one, other))
+
+
 def chart_of(status: dict[str, Any]) -> Chart | None:
     """What the page shows of these figures; None while there is nothing to show."""
     words = words_of(status["kind"], status["mechanism"])
@@ -267,15 +307,15 @@ def _percent(errors: Sequence[dict[str, float]]) -> tuple[tuple[float, ...], tup
 
 
 def _note(status: dict[str, Any]) -> str:
+    reach = "bars and band reach two standard errors either way"
+    return f"The sample has {status['sample']:,} rows; {reach}. {_about_sample(status)}".strip()
+
+
+def _about_sample(status: dict[str, Any]) -> str:
+    """What the data user's own model is, and what needs none."""
     model, majority = status["public_model"], status["majority"]
-    sentences = [
-        f"The sample has {status['sample']:,} rows; bars and band reach two standard errors "
-        "either way."
-    ]
-    if model:
-        sentences.append(f"Its own model is {model}, cross-validated.")
+    sentences = [f"Its own model is {model}, cross-validated."] if model else []
     if majority is not None:
-        sentences.append(
-            f"Always saying the most frequent class is wrong in {majority['error']:.1%}."
-        )
+        wrong = f"{majority['error']:.1%}"
+        sentences.append(f"Always saying the most frequent class is wrong in {wrong}.")
     return " ".join(sentences)

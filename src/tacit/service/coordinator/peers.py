@@ -39,6 +39,7 @@ from tacit.service.coordinator.tables import (
     signed_place,
     spoken,
 )
+from tacit.service.protocol.guard import prove
 from tacit.service.protocol.handshake import Claim
 from tacit.service.protocol.peer_replay import (
     ROSTER,
@@ -343,6 +344,7 @@ class PeerRoutes:
         owner = claim.signer(time.time())
         if not await run_in_threadpool(self._store.is_member, owner):
             return JSONResponse({"error": "forbidden"}, 403)
+        prove(request.scope, owner.encode())
         number = request.path_params["number"]
         if not _NUMBER.fullmatch(number):
             raise HTTPException(404)

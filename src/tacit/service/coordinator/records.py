@@ -61,6 +61,7 @@ from tacit.service.coordinator.tables import (
     tokens,
 )
 from tacit.service.protocol.door import Allowances, network_of, plain_host
+from tacit.service.protocol.web import error
 
 OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
@@ -298,7 +299,8 @@ def _state(row: Any, answered: int) -> str:
 
 
 ADMIN = b"x-tacit-admin"
-TOKENS = "/v1/admin/tokens"
+ADMINISTRATION = "/v1/admin/"  # what addresses of administrators begin with
+TOKENS = f"{ADMINISTRATION}tokens"
 _TOKEN = re.compile(rb"[!-~]{16,200}")  # printable, without spaces
 _OWNER = re.compile(rb"[0-9a-f]{64}")
 _HASH = re.compile(rb"[0-9a-f]{12,64}")
@@ -323,11 +325,6 @@ def _read_excerpt(request: Request) -> Excerpt | None:
 def is_listed_token(text: str) -> bool:
     """Whether a text names one token, as lists do: by the beginning of its hash."""
     return _HASH.fullmatch(text.encode()) is not None
-
-
-def error(kind: str, code: int) -> JSONResponse:
-    """Every error: its kind, nothing else."""
-    return JSONResponse({"error": kind}, status_code=code)
 
 
 def key_sent(request: Request) -> bytes:

@@ -382,6 +382,7 @@ class Service:
             self._direct,
             open_to_all=self._open_to_all,
             sizes=self._size,
+            is_known=self._knows,
             observe=self.watch.observe,
         )
 
@@ -443,10 +444,17 @@ class Service:
         await app(scope, receive, send)
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:
+        each, rest = self._campaign_at(path)
+        return None if each is None else each.size(rest, headers)
+
+    def _knows(self, path: str, headers: Mapping[bytes, bytes]) -> bool:
+        each, rest = self._campaign_at(path)
+        return each is not None and each.knows(rest, headers)
+
+    def _campaign_at(self, path: str) -> tuple[Coordinator | None, str]:
+        """The campaign that an address is of, if any, and its place there."""
         slug, _, rest = path.removeprefix(ROOT).partition("/")
-        if not path.startswith(ROOT) or slug not in self.campaigns:
-            return None
-        return self.campaigns[slug].size(f"/{rest}", headers)
+        return (self.campaigns.get(slug) if path.startswith(ROOT) else None), f"/{rest}"
 
     def _figures(self) -> dict[str, Figures]:
         """Of every campaign, and, of none, of the database that they share."""

@@ -2,13 +2,14 @@
 
 Whoever connects is a stranger. A connection by which a member's signed request came is proven, and
 is never asked to make room, but for another of the same member, which has so many at most; it is so
-until something that comes by it is refused. Of
-strangers' connections an address has so many, and so many new ones a second; when there are more,
-the oldest go. Handshakes, which cost most, are begun so many a second: one from where members have
-come before, one from elsewhere, each in turn by address; and some more that are for members' places
-alone. So however many addresses strangers have, members' new connections wait for each other's, if
-at all. A handshake, the head of a request, and the reading of an answer have deadlines; a head has
-a size. So strangers can only push each other out.
+until something that comes by it is refused. Of strangers' connections an address has so many, and
+so many new ones a second; when there are more, the oldest go. Handshakes, which cost most, are
+begun so many a second: one from where members have come before, one from elsewhere, each in turn by
+address; and some more that are for members' places alone. So however many addresses strangers have,
+members' new connections wait for each other's, if at all. An address from which too much was
+refused, and no member ever came, is greeted late: few a second for all such together, so that a
+flood of refusals costs few handshakes. A handshake, the head of a request, and the reading of an
+answer have deadlines; a head has a size. So strangers can only push each other out.
 
 Claim: a stranger's connection costs at most a handshake, a head, and what the guard admits of a
 body, and ends when one of the deadlines does. Edge: a member that has just connected is a stranger
@@ -46,6 +47,9 @@ class ConnectionLimits:
     burst, per_second : new ones from one address, at once and on and on.
     handshakes : begun in a second, of all addresses in turn; as many at once.
     members_handshakes : the same, besides, from where members have come before.
+    refusals, forgiven : refusals that an address may have, and how many are forgiven in a second.
+    late_handshakes, late : begun in a second with all addresses that have more, and how many of
+    theirs wait for that; when there are so many, others are closed, and push nobody out.
     handshake, head : seconds for TLS, and for the head of a request (a new connection's from the
     beginning).  head_bytes : of a head.  reading : seconds for an answer to be taken.
     proxies : addresses or networks that stand for many, whose connections are limited by `most`
@@ -60,6 +64,10 @@ class ConnectionLimits:
     per_second: float = 100.0
     handshakes: float = 100.0
     members_handshakes: float = 100.0
+    refusals: float = 100.0
+    forgiven: float = 0.2
+    late_handshakes: float = 20.0
+    late: int = 128
     handshake: float = 10.0
     head: float = 10.0
     head_bytes: int = 16 << 10
@@ -98,9 +106,11 @@ class Visitor:
             self._door.count(self)
 
     def doubt(self) -> None:
-        """Something that came by this connection was refused: until a member signs again it is like
-        any other. Who was revoked keeps nothing of what members have.
+        """Something that came by this connection was refused: its address has one refusal more, and
+        until a member signs again it is like any other. Who was revoked keeps nothing of what
+        members have.
         """
+        self._door.count_refusal(self)
         if self.is_proven:
             self._door.doubt(self)
             self.is_proven, self.member = False, b""
@@ -204,6 +214,9 @@ class WaitingRoom:
     def __bool__(self) -> bool:
         return bool(self._of_address)
 
+    def __len__(self) -> int:
+        return sum(map(len, self._of_address.values()))
+
     def add(self, visitor: Visitor) -> None:
         self._of_address.setdefault(visitor.address, OrderedDict())[visitor] = None
         visitor.room = self
@@ -244,14 +257,17 @@ class Door:
         self._strangers: OrderedDict[Visitor, None] = OrderedDict()  # the oldest first
         self._of_address: dict[str, OrderedDict[Visitor, None]] = {}
         self._of_member: dict[bytes, OrderedDict[Visitor, None]] = {}  # proven ones, by key
-        # those that wait to be greeted, from where members have come and from elsewhere
-        self._near, self._far = WaitingRoom(), WaitingRoom()
+        # those that wait to be greeted: from where members have come, from elsewhere, and from
+        # where too much was refused
+        self._near, self._far, self._last = WaitingRoom(), WaitingRoom(), WaitingRoom()
         self._are_near_next = True
         self._members_came_from: OrderedDict[str, None] = OrderedDict()  # the last one last
         self._newcomers = Allowances(limits.burst, limits.per_second)
         self._proxies = [ip_network(each) for each in limits.proxies]
         self._handshakes = Allowances(limits.handshakes, limits.handshakes)
         self._reserved = Allowances(limits.members_handshakes, limits.members_handshakes)
+        self._late = Allowances(limits.late_handshakes, limits.late_handshakes)
+        self._refusals = Allowances(limits.refusals, limits.forgiven)
         self._greeting: set[asyncio.Task[None]] = set()
         self._is_open, self._is_waiting = True, False
         listening.setblocking(False)
@@ -266,7 +282,7 @@ class Door:
         if self._is_open:
             self._is_open = False
             self._loop.remove_reader(self._listening.fileno())
-            for room in (self._near, self._far):
+            for room in (self._near, self._far, self._last):
                 while room:
                     room.call().connection.close()
 
@@ -284,6 +300,11 @@ class Door:
             del mine[visitor]
             if not mine:
                 del self._of_address[visitor.address]
+
+    def count_refusal(self, visitor: Visitor) -> None:
+        """One more of its address; a proxy's are of many."""
+        if not visitor.is_proxy:
+            self._refusals.charge(visitor.address)
 
     def know(self, address: str) -> None:
         """A member has come from there."""
@@ -336,7 +357,9 @@ class Door:
             address = network_of(host)
             visitor = Visitor(address, connection, self)
             visitor.is_proxy = self._is_proxy(host)
-            if not self._has_room(visitor):
+            room = self._room_of(address)
+            is_last = room is self._last and not visitor.is_proxy
+            if (is_last and len(room) >= self._limits.late) or not self._has_room(visitor):
                 connection.close()
                 continue
             self._visitors.add(visitor)
@@ -345,9 +368,14 @@ class Door:
                 continue
             self._strangers[visitor] = None
             self._of_address.setdefault(address, OrderedDict())[visitor] = None
-            room = self._near if address in self._members_came_from else self._far
             room.add(visitor)
             self._greet_next()
+
+    def _room_of(self, address: str) -> WaitingRoom:
+        """Where one from there waits."""
+        if address in self._members_came_from:
+            return self._near
+        return self._far if self._refusals.tokens_left(address) >= 1 else self._last
 
     def _is_proxy(self, host: str) -> bool:
         """Whether it was named as one."""
@@ -362,17 +390,20 @@ class Door:
 
     def _greet_next(self) -> None:
         """Begin the handshakes that may begin now: near ones as are reserved for them, then near
-        and far in turn, where both wait.
+        and far in turn, where both wait; and few of the last.
         """
         while self._near and self._reserved.take(""):
             self._begin(self._near.call())
+        while self._last and self._late.take(""):
+            self._begin(self._last.call())
         while (self._near or self._far) and self._handshakes.take(""):
             room = (
                 self._near if self._near and (self._are_near_next or not self._far) else self._far
             )
             self._are_near_next = room is self._far
             self._begin(room.call())
-        if (self._near or self._far) and not self._is_waiting and self._is_open:
+        some = self._near or self._far or self._last
+        if some and not self._is_waiting and self._is_open:
             self._is_waiting = True
             self._loop.call_later(1 / self._limits.handshakes, self._greet_later)
 
@@ -423,6 +454,7 @@ class Door:
                 **patience,
             )
         except (OSError, TimeoutError, asyncio.CancelledError):  # no TLS, or too slow, or gone
+            self.count_refusal(visitor)
             self.forget(visitor)
             visitor.connection.close()
 
@@ -433,6 +465,7 @@ class Door:
         now = self._loop.time()
         for visitor in list(self._visitors):
             if visitor.protocol is not None and visitor.protocol.is_overdue(now):
+                self.count_refusal(visitor)
                 visitor.protocol.transport.abort()
             elif visitor.room is not None and visitor.waits_since(self._limits.handshake):
                 self.forget(visitor)

@@ -1,11 +1,13 @@
 """Around everything: limits on what comes in, headers on what goes out, one shape for failures.
 
 A body is read here, whole, against a limit of bytes and of seconds, before a route sees the
-request. An address whose requests keep being refused is put off for a while, but for members: who
-signs is judged by the signature, not by neighbours. Whatever breaks inside is told to nobody:
-outside it is `{"error": "unavailable"}`, inside it is the name of the exception, without its text,
-which may hold what was sent. What comes by the hundred thousand is answered from here directly,
-without a framework in between.
+request. An address whose requests keep being refused is put off for a while, but for members and
+administrators: who signs is judged by the signature, not by neighbours. What everybody may look at
+is shown so many times a second in all; a member that asks again and again waits for its answers. So
+whatever strangers or one member send, others have most of the time. Whatever breaks inside is told
+to nobody: outside it is `{"error": "unavailable"}`, inside it is the name of the exception, without
+its text, which may hold what was sent. What comes by the hundred thousand is answered from here
+directly, without a framework in between.
 """
 
 import asyncio
@@ -37,10 +39,13 @@ _NAMES = frozenset(name for name, _ in _PAGE)
 _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 _KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
 _REFUSED = 400  # statuses from here on
+_TOO_MANY = 429
+_REST = 1.0  # seconds that a member which asks too often waits for each answer
 _PIECE = 1 << 16  # bytes of an answer that are written at once
 _SIGNATURE, _MEMBER, _OURS = SIGNATURE.encode(), OWNER.encode(), b"x-tacit-"
 Observe = Callable[[str, int, float, str], None]
 Sizes = Callable[[str, Mapping[bytes, bytes]], int | None]
+Known = Callable[[str, Mapping[bytes, bytes]], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +55,22 @@ class Limits:
     body : bytes of a body, where its route takes no other size.
     seconds : until a body must be here.
     burst, per_second : refused requests that an address may make at once, and on and on.
+    looks, looks_per_second : the same of what everybody may look at, for all strangers together, in
+    which an address has at most `look_share` of each; besides, an address has its `own_looks`, so
+    that who looks now and then is not kept out by those who never stop.
+    asks, asks_per_second : the same of a member's requests that are answered at once.
     """
 
     body: int = 4 << 10
     seconds: float = 8.0
     burst: float = 100.0
     per_second: float = 5.0
+    looks: float = 1000.0
+    looks_per_second: float = 500.0
+    look_share: float = 0.25
+    own_looks: tuple[float, float] = (8.0, 1.0)
+    asks: float = 400.0
+    asks_per_second: float = 40.0
 
 
 class RequestError(Exception):
@@ -66,14 +81,30 @@ class RequestError(Exception):
         self.kind, self.status = kind, status
 
 
+class Looks:
+    """What strangers look at, together and by address."""
+
+    def __init__(self, limits: Limits) -> None:
+        burst, rate = limits.looks, limits.looks_per_second
+        self._all = Allowances(burst, rate)
+        self._shares = Allowances(limits.look_share * burst, limits.look_share * rate)
+        self._own = Allowances(*limits.own_looks)
+
+    def take(self, address: str) -> bool:
+        """Whether one from there may look once more."""
+        if self._own.take(address):
+            return True
+        return self._shares.take(address) and self._all.take("")
+
+
 class Guard:
     """The outermost layer of the service.
 
     `direct` has what is answered without `app`, by method and path: routes whose requests are
     signed by members, but for `open_to_all`; both may change while it serves. Routes of `app` that
-    members sign are `signed`. `sizes` says how many
-    bytes the body of a route may have, by its path and the headers of a request; None: what the
-    limits say. `observe` is told the route, status, seconds and name of every request.
+    members sign are `signed`. `sizes` says how many bytes the body of a route may have, by its path
+    and the headers of a request; None: what the limits say; `is_known`, whether an administrator's
+    key came along. `observe` is told the route, status, seconds and name of every request.
     """
 
     def __init__(
@@ -85,6 +116,7 @@ class Guard:
         open_to_all: Collection[tuple[str, str]] = (),
         signed: Collection[tuple[str, str]] = (),
         sizes: Sizes = lambda path, headers: None,
+        is_known: Known = lambda path, headers: False,
         observe: Observe = lambda route, status, seconds, request: None,
     ) -> None:
         self.app = app
@@ -93,11 +125,14 @@ class Guard:
         self._open_to_all = open_to_all
         self._signed = signed
         self._sizes = sizes
+        self._is_known = is_known
         self._observe = observe
         mine = secrets.token_hex(4)  # of this process
         self._ids = (f"{mine}-{number:x}" for number in count(1))
         self._patience = Patience(limits.seconds)
         self._refusals = Allowances(limits.burst, limits.per_second)
+        self._looks = Looks(limits)
+        self._asks = Allowances(limits.asks, limits.asks_per_second)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -110,8 +145,8 @@ class Guard:
             if b"%" in scope.get("raw_path", b""):
                 raise RequestError("not found", 404)  # no address of ours has another spelling
             put_off = not self._refusals.tokens_left(address) >= 1 and not _is_proven(scope)
-            if put_off and not self._is_signed(scope):
-                raise RequestError("too many", 429)
+            if not self._is_heard(scope, address, put_off):
+                raise RequestError("too many", _TOO_MANY)
             await self._answer(scope, receive, out, put_off)
         except RequestError as refused:
             closing = {"connection": "close", "retry-after": "1"}
@@ -127,6 +162,17 @@ class Guard:
         finally:
             if out.has_begun:
                 self._observe(_route(scope), out.status, time.perf_counter() - began, name)
+
+    def _is_heard(self, scope: Scope, address: str, put_off: bool) -> bool:
+        """Whether a request is looked at: those of members and administrators always, those of
+        strangers where their address is not put off, and has not looked too often.
+        """
+        if _is_proven(scope) or self._is_signed(scope):
+            return True
+        if self._is_known(scope["path"], dict(scope["headers"])):
+            return True
+        is_direct = (scope["method"], scope["path"]) in self._direct
+        return not put_off and (is_direct or self._looks.take(address))
 
     def _is_signed(self, scope: Scope) -> bool:
         """Whether a request is of those that members sign, and says that it is signed."""
@@ -149,15 +195,24 @@ class Guard:
         body = await self._body(headers, receive, self._limits.body if size is None else size)
         direct = self._direct.get((scope["method"], scope["path"]))
         if direct is None:
+            if _is_proven(scope) and not self._is_signed(scope):
+                await self._pace(scope[VISITOR].member)
             await self.app(scope, receive if body is None else _replay(body, receive), out)
         else:
             scope["endpoint"] = direct
             reply = await direct(headers, body or b"")
             if put_off and reply.start["status"] in _CHARGED:
-                raise RequestError("too many", 429)
+                raise RequestError("too many", _TOO_MANY)
             if reply.start["status"] in _KNOWN:
-                prove(scope, headers.get(_MEMBER, b""))
+                member = headers.get(_MEMBER, b"").lower()
+                prove(scope, member)
+                await self._pace(member)
             await out.send_reply(reply)
+
+    async def _pace(self, member: bytes) -> None:
+        """Have a member wait that asks too often."""
+        if not self._asks.take(member.decode("latin-1")):
+            await asyncio.sleep(_REST)
 
     async def _body(
         self, headers: Mapping[bytes, bytes], receive: Receive, most: int
@@ -190,10 +245,11 @@ class Guard:
         return b"".join(parts)
 
     def _charge(self, address: str, status: int, scope: Scope, name: str) -> None:
-        """A refusal: one less for this address."""
-        about = {"status": status, "route": _route(scope), "request": name}
-        log.info("refused", extra=about)
-        self._refusals.charge(address)
+        """A refusal: one less for this address; who was put off anyway is greeted later."""
+        if status in _CHARGED:
+            about = {"status": status, "route": _route(scope), "request": name}
+            log.info("refused", extra=about)
+            self._refusals.charge(address)
         visitor = scope.get(VISITOR)
         if visitor is not None:
             visitor.doubt()
@@ -245,7 +301,7 @@ class _Outgoing:
 
     def _begin(self, status: int) -> None:
         self.status = status
-        if status in _CHARGED:
+        if status in _CHARGED or status == _TOO_MANY:
             self._charge(status)
 
 

@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -37,7 +38,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.service.protocol.door import ConnectionLimits, Door, Visitor
+from tacit.service.protocol.door import Allowances, ConnectionLimits, Door, Visitor
 from tacit.service.protocol.web import BoundedProtocol
 
 _STARTUP_FAILURE = 3  # exit status, as uvicorn's own
@@ -60,6 +61,33 @@ def settle(seconds: float = 5.0) -> None:
         threading.Thread(
             target=_trim_forever, args=(trim, seconds), daemon=True, name="trim"
         ).start()
+
+
+class Sparing(logging.Filter):
+    """So many lines of each kind at once and few a second on and on, so that whoever makes a
+    service refuse or fail fills no disk with what is said of it; the next line says how many were
+    left out. Counts have them all.
+    """
+
+    def __init__(self, burst: float = 200.0, per_second: float = 1.0) -> None:
+        super().__init__()
+        self._lines = Allowances(burst, per_second)
+        self._left_out = defaultdict[str, int](int)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = f"{record.name} {record.msg}"  # as it is in the source
+        if not self._lines.take(kind):
+            self._left_out[kind] += 1
+            return False
+        if left_out := self._left_out.pop(kind, 0):
+            record.__dict__["left_out"] = left_out
+        return True
+
+
+def spare_lines() -> None:
+    """Whatever this process logs has an end."""
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Sparing())
 
 
 def _trim_forever(trim: "ctypes._NamedFuncPointer", seconds: float) -> None:
@@ -116,6 +144,7 @@ def serve_forever(
         server = BoundedServer(app, address, replace(limits, most=most))
         server.run(sockets=[address.listen()])
 
+    spare_lines()
     if workers == 1:
         with suppress(KeyboardInterrupt):
             work()

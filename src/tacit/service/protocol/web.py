@@ -12,8 +12,9 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import httptools
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Message
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -76,6 +77,24 @@ class Reply(NamedTuple):
             {"type": "http.response.start", "status": status, "headers": headers + _DATA},
             {"type": "http.response.body", "body": body},
         )
+
+
+_ERRORS = {401: "unauthorised", 404: "not found", 405: "method"}
+
+
+def error(kind: str, code: int) -> JSONResponse:
+    """Every error: its kind, nothing else."""
+    return JSONResponse({"error": kind}, status_code=code)
+
+
+async def answer_http_error(request: Request, problem: Exception) -> Response:
+    """What a framework refuses, in the same shape."""
+    code, headers = (
+        (problem.status_code, problem.headers)
+        if isinstance(problem, HTTPException)
+        else (400, None)
+    )
+    return JSONResponse({"error": _ERRORS.get(code, "refused")}, code, headers)
 
 
 _KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -216,6 +235,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         """Answer what cannot be read, and hang up."""
+        self.visitor.doubt()
         if self._is_idle():
             self.transport.write(_TOO_LARGE if self._is_too_large() else _MALFORMED)
         self._is_refused = True
