@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 
 import pytest
 
+from tacit.cli._options import CLASSES
 from tacit.cli.fit import fit, method_of
 from tacit.learners.owners import LEARNERS, SIMULATIONS
 from tacit.service.kinds.campaign_file import SPECS
@@ -54,11 +55,11 @@ def test_every_command_line_of_fit_is_one_that_its_method_takes():
     for line in lines:
         words = shlex.split(line)
         given = dict(zip(words[::2], words[1::2], strict=True))
-        name = given.pop("--method", "classifier")
+        name, target = given.pop("--method", "classifier"), given.pop("--target", CLASSES)
         for about in ("--owners", "--test"):
             given.pop(about, None)
         options = {flag[2:].replace("-", "_"): value for flag, value in given.items()}
-        method_of(name).check_options(name, options)
+        method_of(name, target).check_options(name, options)
 
 
 def test_flags_are_those_of_tacit_fit():

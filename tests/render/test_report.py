@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tacit.render.document import Chart, Document, Line, Section
+from tacit.render.document import Chart, Document, Line, Section, Table
 from tacit.render.pages import (
     _figure_of,
     markdown_of,
@@ -182,10 +182,34 @@ def test_it_fits_and_can_be_read_in_a_browser(shown, scheme, width):
         return boxes.some((box, place) => place && box.left < boxes[place - 1].right);
     }).length""")
     assert overlap == 0
-    panels = page.evaluate(
-        "[...document.querySelectorAll('.panel')].map(panel => panel.getBoundingClientRect().top)"
-    )
-    assert (panels[0] == panels[1]) == (width == 1200)
     page.locator("summary").first.click()
     assert page.locator("details table").first.is_visible()
     assert wrong == []
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_charts_of_the_same_lines_stand_side_by_side_under_one_legend(shown, width):
+    again = replace(CURVES, title="The same again")
+    other = replace(CURVES, title="One line", lines=CURVES.lines[:1])
+    document = Document("Three", "", (Section("All", "", (CURVES, again, other)),))
+    text = page_of(document)
+    assert text.count('<ul class="legend">') == 2  # of the first two, and of the last
+    page, wrong = watched(shown[0], "about:", viewport={"width": width, "height": 900})
+    page.set_content(text)
+    tops = page.evaluate(
+        "[...document.querySelectorAll('.panel')].map(panel => panel.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 2
+    assert (tops[0] == tops[1]) == (width == 1200)
+    assert wrong == []
+
+
+def test_a_folded_table_is_one_line_until_it_is_opened(shown):
+    table = Table("Those left out", ("where", "why"), (("here", "no rows"),), folded="1 left out")
+    document = Document("Folded", "", (Section("All", "", (table,)),))
+    page, _ = watched(shown[0], "about:", viewport={"width": 800, "height": 900})
+    page.set_content(page_of(document))
+    assert not page.get_by_role("table").is_visible()
+    page.get_by_text("1 left out").click()
+    assert page.get_by_role("table").is_visible()
+    assert "| here | no rows |" in markdown_of(document)
