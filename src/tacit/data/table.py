@@ -387,7 +387,7 @@ def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
 def name_owners(owners: AnyArray) -> AnyArray:
     """The name of each row's owner, as text."""
     values = [(type(value), value) for value in owners.tolist()]  # True == 1, and says another
-    name_of = {key: _owner_name(key[1]) for key in values}
+    name_of = {key: _owner_name(key[1]) for key in set(values)}
     return np.array([name_of[key] for key in values], dtype=np.str_)
 
 
