@@ -44,7 +44,7 @@ deadline = 3600
 """
 _CLOSED = 'status_for = "members"\nmodel_for = "administrators"'
 # every stranger is to be heard, not put off as one of many
-_NO_PUTTING_OFF = Limits(burst=1e9, looks=1e9)
+_NO_PUTTING_OFF = Limits(burst=1e9, looks=1e9, asks=1e9)
 
 
 @dataclass(frozen=True, eq=False)

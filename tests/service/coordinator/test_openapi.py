@@ -67,7 +67,7 @@ def service(tmp_path_factory):
     made = running(
         folder_of(tmp_path_factory.mktemp("openapi")),
         key=CAMPAIGN,
-        limits=Limits(burst=1e9, looks=1e9),
+        limits=Limits(burst=1e9, looks=1e9, asks=1e9),
     )
     for token, key in (("token number 0001", KEY), ("token number 0002", LEAVER)):
         made.store.add_tokens([token])
