@@ -252,7 +252,7 @@ def test_what_is_not_installed_is_named(here):
 
 
 def test_a_fault_is_a_document_too(here, monkeypatch, capfd):
-    monkeypatch.setattr("tacit.data.sample.ColumnRoles", lambda *given: 1 / 0)
+    monkeypatch.setattr("tacit.data.sample.ColumnRoles", lambda *given, **named: 1 / 0)
     words = ["plan", "mine.csv", "--label", "income", "--owners", "5", "--json"]
     said, lines, status = run_program(words, monkeypatch, capfd)
     assert (status, document(said)["status"]) == (70, 70)

@@ -75,7 +75,7 @@ def test_weights_of_sites():
 
 
 def test_what_cannot_be_drawn_is_told(boosted):
-    with pytest.raises(TypeError, match="shows an ensemble of sites, got a PrivateBoosting"):
+    with pytest.raises(TypeError, match="shows a fitted ensemble of sites, got a PrivateBoosting"):
         SitesDisplay.from_estimator(boosted)
     with pytest.raises(ValueError, match="plans must be at least one"):
         EpsilonCurveDisplay.from_plan([])

@@ -49,7 +49,7 @@ def mean_seconds(blocks: Iterable[Block]) -> dict[str, float]:
         if not block.head["settings"]["quick"]:
             seconds = float(block.head["cpu_seconds"])
             found.setdefault(name_of(block.head["settings"]), []).append(seconds)
-    return {name: round(sum(each) / len(each), 1) for name, each in sorted(found.items())}
+    return {name: max(0.1, round(sum(each) / len(each), 1)) for name, each in sorted(found.items())}
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tacit.estimators.persistence import SavedModel, open_model
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.service.coordinator.intake import Intake, Outcome
-from tacit.service.coordinator.page import page
+from tacit.service.coordinator.page import chart_of, page
 from tacit.service.coordinator.status import View
 from tacit.service.coordinator.tables import CLOSED, OPEN, VOID
 from tacit.service.device.disclosures import preview
@@ -181,7 +181,9 @@ def test_sites_predict_numbers_and_the_model_is_that_of_the_regressor(tmp_path, 
     assert looked.figures["range"] == [low, high]
     shown = " ".join(page(status).split())
     assert "variance explained in percent" in shown
-    assert "Variance that is not explained on the data user&#39;s sample" in shown
+    chart = chart_of(status)
+    assert chart is not None
+    assert "Variance that is not explained on the data user's sample" in chart.y_label
     assert "most frequent class" not in shown
 
 

@@ -240,7 +240,7 @@ def measure_of(status: dict[str, Any]) -> Measure:
 BAR = 2.0  # standard errors that an error bar shows either way
 
 
-class Bar(NamedTuple):
+class ComparedModel(NamedTuple):
     """One model of two that are compared: the part that it gets right, with its standard error."""
 
     name: str
@@ -253,7 +253,7 @@ class Comparison(NamedTuple):
     """What is published beside the data user's sample alone, on the same rows."""
 
     caption: str
-    bars: tuple[Bar, Bar]
+    bars: tuple[ComparedModel, ComparedModel]
 
 
 def comparison_of(status: dict[str, Any]) -> Comparison | None:
@@ -271,7 +271,7 @@ def comparison_of(status: dict[str, Any]) -> Comparison | None:
     ours = words_of(status["kind"], status["mechanism"]).model.capitalize()
     names = (ours, "ours"), ("The data user's sample alone", "alone")
     one, other = (
-        Bar(name, look, 1 - each["error"], each["stderr"])
+        ComparedModel(name, look, 1 - each["error"], each["stderr"])
         for (name, look), each in zip(names, both, strict=True)
     )
     return Comparison(caption, (one, other))
