@@ -19,6 +19,7 @@ orthogonal matrix first, which spreads them evenly over their entries, and turne
 are added up.
 """
 
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import erfc, exp, inf, isqrt, nextafter, sqrt
@@ -102,6 +103,22 @@ def _delta_at_most(length: float, epsilon: float) -> float:
     return near * (1 + _SAFE) - hidden * (1 - _SAFE)
 
 
+def _border(holds: Callable[[float], bool]) -> tuple[float, float]:
+    """Two neighbours above 0, of a condition that holds from somewhere on: where it does not hold
+    yet, and where it does.
+    """
+    below, above = 0.0, 1.0
+    while not holds(above):
+        below, above = above, 2 * above
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2
+        if holds(middle):
+            above = middle
+        else:
+            below = middle
+    return below, above
+
+
 @lru_cache(maxsize=4096)
 def epsilon_of(rho: Fraction, delta: float) -> float:
     """The least epsilon, rounded up, such that sums that were charged this rho are (epsilon,
@@ -117,16 +134,8 @@ def epsilon_of(rho: Fraction, delta: float) -> float:
     length = sqrt(2 * float(rho)) * (1 + _SAFE)
     if _delta_at_most(length, 0.0) <= delta:
         return 0.0
-    low, high = 0.0, 1.0
-    while not _delta_at_most(length, high) <= delta:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if _delta_at_most(length, middle) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high * (1 + _SAFE)
+    _, least = _border(lambda epsilon: _delta_at_most(length, epsilon) <= delta)
+    return least * (1 + _SAFE)
 
 
 def compose_epsilon(charge: Fraction, delta: float) -> float:
@@ -164,18 +173,10 @@ def rho_of(epsilon: float, delta: float) -> Fraction:
     True
     """
     asked = positive("epsilon", epsilon) * (1 - 4 * _SAFE)
-    low, high = 0.0, 1.0
-    while _delta_at_most(high, asked) <= delta:
-        low, high = high, 2 * high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if _delta_at_most(middle, asked) <= delta:
-            low = middle
-        else:
-            high = middle
-    if not low > 0:
+    most, _ = _border(lambda length: _delta_at_most(length, asked) > delta)
+    if not most > 0:
         raise bad("epsilon", f"larger for delta {delta:g}", epsilon)
-    return Fraction(low * (1 - 4 * _SAFE)) ** 2 / 2
+    return Fraction(most * (1 - 4 * _SAFE)) ** 2 / 2
 
 
 def rho_of_sum(bound: int, sigma: int) -> Fraction:
