@@ -306,7 +306,7 @@ def _typical_mean(
 def _each_by_itself(models: FloatArray, sizes: FloatArray) -> FloatArray:
     """Mixes of sites, each of scores of size 1, as few as there are dimensions."""
     turned, _ = _turn(models * (1 / sizes)[:, np.newaxis])
-    return np.asarray(turned.T * (1 / sizes))
+    return np.ascontiguousarray(turned.T * (1 / sizes))
 
 
 COMBINE: dict[str, Combine] = {
