@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import whole
+from tacit._util.checks import number_of_rounds
 from tacit._util.types import FloatArray
 from tacit.algorithms.combination import MAPS, Outlook, look_ahead
 from tacit.algorithms.feature_maps import within_classes
@@ -104,7 +104,7 @@ def refine(
 
     if look.why_not:
         return end(f"nobody was asked: {look.why_not}")
-    number = look.rounds if rounds is None else whole("rounds", rounds, 1)
+    number = look.rounds if rounds is None else number_of_rounds(rounds)
     nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features

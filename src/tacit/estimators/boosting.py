@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import one_of, positive, whole
+from tacit._util.checks import number_of_rounds, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
@@ -213,6 +213,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         check_monitor(monitor)
         learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
+        number_of_rounds(self.rounds)
         judged = one_of("error", self.error, ("public", "owners"))
         mechanism = self.mechanism
         if mechanism != "auto":
@@ -344,7 +345,7 @@ def _owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[
     >>> _owners_each(None, rounds=10, attempts=5, owners=125)
     (10, 12)
     """
-    rounds, attempts = whole("rounds", rounds, 1), whole("attempts", attempts, 1)
+    rounds, attempts = number_of_rounds(rounds), whole("attempts", attempts, 1)
     reserve = max(1, rounds // 5) if rounds > 1 else 0
     each = (
         max(1, owners // (rounds + reserve))
