@@ -122,6 +122,7 @@ def _route(path: str, data: bytes, kind: str) -> Route:
 
 
 _PIECE, _PIECES = 1 << 10, 256  # so many bytes in a piece, but for so many pieces
+_LINES = 100  # headers of a request: browsers and proxies send thirty
 _MUCH = 1 << 14  # bytes of a body
 _AHEAD = 8  # requests that are sent before those before them were answered: owners send none
 _WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
@@ -143,8 +144,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_since: float | None = None if self.visitor.is_proxy else self.loop.time()
         self._reading_since: float | None = None
         self._is_in_head = False
-        self._head_bytes = self._wrapping = 0
-        self._pieces = 0.0
+        self._head_bytes = self._lines = self._wrapping = 0
+        self._pieces = self._parts = 0.0
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -178,8 +179,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_head = True
-        self._head_bytes = self._wrapping = 0
-        self._pieces = 0.0
+        self._head_bytes = self._lines = self._wrapping = 0
+        self._pieces = self._parts = 0.0
         scope: Any = self.scope
         scope[VISITOR] = self.visitor
 
@@ -188,6 +189,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._lines += 1
         self._count(name, value)
         if self._is_in_head:  # what comes after a body was not there when the request was judged
             super().on_header(name, value)
@@ -204,6 +206,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._wrapping -= len(body)
+        self._parts += 1 - len(body) / _PIECE
+        if self._parts > _PIECES:
+            raise ValueError("a body in crumbs")  # ends the parser: each of them takes its time
         # whoever waits for the body wants all of it: woken at its end, or when there is much
         cycle = self.cycle
         if not cycle.response_complete and len(cycle.body) + len(body) <= _MUCH:
@@ -231,7 +236,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is None or bool(cycle.response_complete)
 
     def _is_too_large(self) -> bool:
-        return self._head_bytes > self.limits.head_bytes
+        return self._head_bytes > self.limits.head_bytes or self._lines > _LINES
 
     def _refuse(self) -> None:
         """Answer what cannot be read, and hang up."""
