@@ -170,7 +170,9 @@ def test_a_body_does_not_come_in_crumbs(call):
         assert b" 200 " not in call(url).send(head + b"1\r\nx\r\n" * 4000 + b"0\r\n\r\n").hear()
         few = call(url).send(head + b"1\r\nx\r\n" * 200 + b"0\r\n\r\n").hear()
         assert b" 200 " in few
-        pieces = call(url).send(head + (b"28\r\n" + b"x" * 40 + b"\r\n") * 100 + b"0\r\n\r\n").hear()
+        pieces = (
+            call(url).send(head + (b"28\r\n" + b"x" * 40 + b"\r\n") * 100 + b"0\r\n\r\n").hear()
+        )
         assert b" 200 " in pieces
 
 
