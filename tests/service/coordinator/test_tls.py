@@ -1,4 +1,4 @@
-"""TLS around connections: what it says to itself is counted, and whoever says much is hung up on."""
+"""TLS around connections: what it says to itself is counted; whoever says much is hung up on."""
 
 import asyncio
 import hmac

@@ -1,9 +1,9 @@
 """HTTP as every service speaks it.
 
 Requests are read within limits of size and time, connection by connection, and so is the TLS around
-them; what is no HTTP gets the same kind of answer as any other error. Every answer carries the same headers: all of them what a
-browser shows, some what programs read; some answers are ready-made. Style, scripts and picture of
-the pages are read from the package once and served from memory.
+them; what is no HTTP gets the same kind of answer as any other error. Every answer carries the same
+headers: all of them what a browser shows, some what programs read; some answers are ready-made.
+Style, scripts and picture of the pages are read from the package once and served from memory.
 """
 
 import asyncio
