@@ -29,10 +29,10 @@ from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
 from tacit.estimators.measures import VARIANCE
 from tacit.estimators.peer_methods import method_of
-from tacit.estimators.sites import loss_of
 from tacit.learners.models.scores import logistic
 from tacit.learners.peers.alike import ALIKE, telling_columns
 from tacit.learners.peers.cells import Cells
+from tacit.learners.sites.losses import loss_of
 from tacit.learners.sites.perturbation import LARGEST
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
