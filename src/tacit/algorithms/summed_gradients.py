@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad
+from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import Population
@@ -82,7 +82,7 @@ class SummedGradients:
     _left: float = field(init=False, default=1.0)
 
     def __post_init__(self) -> None:
-        with threadpool_limits(1):  # steps too small for threads
+        with one_thread():  # steps too small for threads
             self._begin_alone()
 
     def _begin_alone(self) -> None:
@@ -161,7 +161,7 @@ class SummedGradients:
     def update(self, answer: Answer) -> None:
         """The belief after an answer; too few owners tell nothing."""
         noise, chances = float(np.mean(answer.stderr**2)), self._chances(self._theta)
-        with threadpool_limits(1):
+        with one_thread():
             if np.isfinite(noise):
                 slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
                 moments = self._moments(self._theta, chances) + slope

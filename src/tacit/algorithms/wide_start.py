@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.ensemble import RandomForestClassifier
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
@@ -110,6 +109,8 @@ def wide_map(public: Public, mix: Mix) -> FeatureMap:
 
 def _forest_trees(public: Public, number: int) -> Trees:
     """Small trees, each of other public rows: they are of use for where they cut."""
+    from sklearn.ensemble import RandomForestClassifier  # here: owners never come by
+
     forest = RandomForestClassifier(
         number, max_leaf_nodes=_LEAVES, min_samples_leaf=_LEAF, random_state=0
     )
