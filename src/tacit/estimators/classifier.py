@@ -62,7 +62,8 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         with).
     features : str, default="auto"
         What the model may have beside the columns themselves: "linear" (nothing), "products",
-        "waves" or "leaves"; "auto" is products of columns, as far as the evidence says;
+        "waves" or "leaves"; "auto" is products of columns, as far as the evidence says, and waves
+        where owners are so many that noise is not what limits a model;
         "trees" grows trees from the owners' answers instead (two classes, very many owners: see
         `tacit reproduce trees`).
     rounds : int, default=None
