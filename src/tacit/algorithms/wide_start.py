@@ -162,9 +162,11 @@ class WideStart:
         rough, smooth = (cls._of_mix(public, mix) for mix in (ROUGH, SMOOTH))
         lead = rough._losses(public) - smooth._losses(public)
         wide = smooth if lead.mean() > lead.std() / np.sqrt(len(lead)) else rough
-        many = len(public.y) >= _BY_HEART
-        better = wide._losses(public).mean() < _loss(own.held_out, public.y)
-        return wide if own.accuracy is None or (many and better) else wide.around(own)
+        if own.accuracy is None:
+            return wide
+        if len(public.y) < _BY_HEART:
+            return wide.beside(own, 1.0, 0.0)
+        return wide.beside(own, *_parts_of(own.held_out, wide.left_out, public.y))
 
     @classmethod
     def _of_mix(cls, public: Public, mix: Mix) -> "WideStart":
@@ -180,9 +182,9 @@ class WideStart:
         """
         return _losses(temperature(self.left_out, public.y) * self.left_out, public.y)
 
-    def around(self, own: PublicModel) -> "WideStart":
-        """The data user's own model in place of this one; of public rows it says what it says out
-        of fold.
+    def beside(self, own: PublicModel, of_own: float, of_this: float) -> "WideStart":
+        """So much of the data user's own model, as one more feature, and so much of this one; of
+        public rows the former says what it says out of fold.
         """
         classes = own.held_out.shape[1]
         said = own.held_out @ contrasts(classes)
@@ -196,12 +198,30 @@ class WideStart:
             old.level,
         )
         phi = np.hstack([self.phi, scale * said])
-        zeros = np.zeros((classes - 1, self.phi.shape[1]))
-        coefficients = np.hstack([zeros, np.eye(classes - 1) / scale])
-        scores = own.held_out
+        mixed = [of_this * self.coefficients, of_own * np.eye(classes - 1) / scale]
         return WideStart(
-            features, phi, coefficients, variance=self.variance, scores=scores, left_out=scores
+            features,
+            phi,
+            np.hstack(mixed),
+            variance=self.variance,
+            scores=of_own * own.held_out + of_this * self.scores,
+            left_out=of_own * own.held_out + of_this * self.left_out,
         )
+
+
+def _parts_of(own: FloatArray, wide: FloatArray, labels: IntArray) -> tuple[float, float]:
+    """How much of each of two models' scores makes these rows likeliest, which neither has seen."""
+
+    def loss(parts: Any) -> tuple[float, Any]:
+        scores = parts[0] * own + parts[1] * wide
+        residual = softmax(scores)
+        residual[np.arange(len(labels)), labels] -= 1.0
+        slope = [float((residual * each).sum()) / len(labels) for each in (own, wide)]
+        return _loss(scores, labels), np.array(slope)
+
+    first: Any = np.array([0.5, 0.5])
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * 2)
+    return float(found.x[0]), float(found.x[1])
 
 
 def _fit_wide(
