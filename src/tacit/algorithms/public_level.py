@@ -2,7 +2,7 @@
 
 Owners may have labels of one class wrong more often than others', or other classes at hand; then
 their model is off by a level, one number for each contrast of classes, which public rows tell as
-rows that it has not seen. Most owners are not off at all, so a level is doubted first:
+rows that it has not seen. Often owners are not off at all, so a level is doubted first:
 
     level ~ 0 with chance 1 - c, N(0, s^2) with chance c;  the mean of what public rows leave of it
 
@@ -14,7 +14,7 @@ import numpy as np
 from tacit._util.types import FloatArray, IntArray
 from tacit.learners.models.scores import contrasts, softmax
 
-_OFF = 0.2  # chance that owners are off by a level
+_OFF = 1 / 3  # chance that owners are off by a level
 _SPREAD = 0.35  # standard deviation of a contrast of it, if they are
 _STEPS = 20  # of Newton's method
 

@@ -25,6 +25,7 @@ _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
 _BY_HEART = 300  # public rows, below which wide features would know them by heart
+_LOUDEST = 3.0  # part of a model's scores in a mix, at most: rows may all be told apart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
 _STAND_INS = 1500  # rows in owners' place: public ones, and others between them
 _AS_THEY_ARE = 0.3  # part of these that public rows count for at least
@@ -152,9 +153,9 @@ class WideStart:
 
     @classmethod
     def of(cls, public: Public, own: PublicModel) -> "WideStart":
-        """Of wide features, if public rows that it has not seen are likelier than under the data
-        user's own model; else that model itself, as a feature beside them: always where there are
-        so few rows that wide features would know them by heart, and could not be judged by them.
+        """Of wide features and the data user's own model, which is one more feature, in the parts
+        that make public rows likeliest which neither has seen; that model alone where there are so
+        few rows that wide features would know them by heart, and could not be judged by them.
 
         Rough features, unless smooth ones make those rows likelier by more than one standard
         error: they learn more from owners than public rows can show.
@@ -220,7 +221,7 @@ def _parts_of(own: FloatArray, wide: FloatArray, labels: IntArray) -> tuple[floa
         return _loss(scores, labels), np.array(slope)
 
     first: Any = np.array([0.5, 0.5])
-    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * 2)
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, _LOUDEST)] * 2)
     return float(found.x[0]), float(found.x[1])
 
 
