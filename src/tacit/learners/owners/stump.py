@@ -150,6 +150,11 @@ class SummedStump(Stump):
         _check_cuts(facts)
         return Crosses(blocks=len(facts.values) + 1, size=_codes(facts.classes))
 
+    def cost(self, query: ShareQuery, rows: int) -> Cost:
+        """What both sides take, then their sum and differences."""
+        numbers = self.space(query.facts).dim
+        return super().cost(query, rows) + table(1, 2 * numbers, passes=2)
+
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         sides = super().share(query, cohort)
         sides = sides.reshape(len(cohort), len(query.facts.values), 2, -1)
