@@ -14,6 +14,7 @@ import numpy as np
 
 from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray
+from tacit.algorithms.experience import is_linear, weigh_forecast
 from tacit.algorithms.feature_maps import MOST, WAVES, Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
@@ -78,7 +79,7 @@ class Combination:
             if self._posterior.fitted is None and not self._is_ahead:
                 if linear and _rows_tell(self.basis, self.public):
                     self._begin(phi, said)
-                elif not _all_linear(self.own):
+                elif not is_linear(self.own):
                     self.basis = with_model(self.basis, self.own)
                     self._begin(self.basis.transform(self.public.X), None)
         self._left = self.population.owners
@@ -314,7 +315,10 @@ class Outlook:
         if alone == 1.0:
             alone = accuracy_of_no_mistake(len(self.combination.public.y))
         most = 1.0 if alone is None else 1.0 - alone
-        return max(0.0, min(most, self.unasked if self.why_not else self.rise))
+        rise, belief = self.unasked if self.why_not else self.rise, self.combination
+        if isinstance(belief, SummedGradients) and belief.public.classes == 2 and alone is not None:
+            rise *= weigh_forecast(self.own, len(belief.public.y), most)
+        return max(0.0, min(most, rise))
 
     @property
     def own(self) -> PublicModel:
@@ -489,7 +493,7 @@ def _is_linear(basis: Basis, own: PublicModel) -> bool:
     """Whether the data user's own model is a sum of features that the basis has."""
     linear = basis.groups[0]
     whole = linear.dim == np.linalg.matrix_rank(linear.matrix) == _count_varying(linear)
-    return bool(whole and _all_linear(own))
+    return bool(whole and is_linear(own))
 
 
 def _rows_tell(basis: Basis, public: Public) -> bool:
@@ -497,10 +501,6 @@ def _rows_tell(basis: Basis, public: Public) -> bool:
     seen = np.bincount(public.y, minlength=public.classes)
     coefficients = (public.classes - 1) * (1 + basis.groups[0].dim)
     return bool(len(public.y) >= coefficients and seen.min() > 0)
-
-
-def _all_linear(own: PublicModel) -> bool:
-    return all(isinstance(term, Linear) for term in own.model.terms)
 
 
 def _coefficients(linear: Group, model: ScoreModel) -> FloatArray:
