@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
+from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray
 from tacit.algorithms.experience import is_linear, weigh_forecast
 from tacit.algorithms.feature_maps import MOST, WAVES, Basis, Group, basis_of, with_model
@@ -74,7 +74,7 @@ class Combination:
         phi = self.basis.transform(self.public.X)
         said = (self.own.model.scores(self.public.X), self.own.held_out)
         linear = _is_linear(self.basis, self.own)
-        with threadpool_limits(1):  # matrices too small for threads, which would wait on each other
+        with one_thread():  # matrices too small for threads, which would wait on each other
             self._begin(phi, said if linear and self.public.classes == 2 else None)
             if self._posterior.fitted is None and not self._is_ahead:
                 if linear and _rows_tell(self.basis, self.public):
@@ -99,7 +99,7 @@ class Combination:
         if self._chosen is None:
             left = Population(self._left, self.population.epsilon, self.population.rows)
             belief = self._posterior
-            with threadpool_limits(1):
+            with one_thread():
                 variances = np.diag(belief.open_covariance)
                 self._chosen = next_question(belief, variances, belief.owners_chances, left)
         return self._chosen
@@ -142,7 +142,7 @@ class Combination:
         noise = float(np.mean(answer.stderr**2))
         if np.isfinite(noise):
             heard = AnsweredQuestion(self._question, answer.mean, max(noise, 1e-15))
-            with threadpool_limits(1):
+            with one_thread():
                 self._posterior.take(heard)
                 self.held_out, self.likeness = self._posterior.held_out, self._posterior.likeness
         self._left = max(1, self._left - answer.n)
@@ -360,7 +360,7 @@ def look_ahead(
     if crowd.summed:
         return _outlook_of_sums(SummedGradients(public, own, crowd))
     belief = Combination(public, own, maps or maps_for(public, own, crowd), crowd)
-    with threadpool_limits(1):
+    with one_thread():
         change, (ahead, added) = belief.change, belief.expected_rise(_DRAWS, 0)
         rise = ahead + added
         return Outlook(

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import whole
+from tacit._util.checks import number_of_rounds
 from tacit._util.types import FloatArray
 from tacit.algorithms.combination import BY_PRODUCTS, Combination, Outlook, look_ahead
 from tacit.algorithms.feature_maps import within_classes
@@ -109,7 +109,7 @@ def refine(
             held_out.append(belief.held_out)
             why += f"; {BY_PRODUCTS} of your own rows alone is better than {own.name}"
         return end(why)
-    number = look.rounds if rounds is None else whole("rounds", rounds, 1)
+    number = look.rounds if rounds is None else number_of_rounds(rounds)
     nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features

@@ -46,7 +46,7 @@ from tacit.data.table_file import (
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import FEATURES, PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
-from tacit.estimators.planning import Plan
+from tacit.estimators.planning import Plan, measures_of_own
 from tacit.estimators.site_regressor import SiteEnsembleRegressor
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
@@ -151,6 +151,7 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
         public_rows=len(sample.public.y),
         notes=notes,
         tested=tested,
+        own_measures=None if isinstance(own, OwnNumbers) else measures_of_own(own, sample.public),
     )
     show(result, console)
     screen.tell(**as_document(result, time.monotonic() - began))

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import bad, one_of, whole
+from tacit._util.checks import bad, number_of_rounds, one_of, whole
 from tacit._util.kernels import in_arrays
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.combination import Outlook
@@ -271,7 +271,7 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
             mechanism="auto"
             if self.mechanism == "auto"
             else mechanism_by_name(self.mechanism, ("auto",)),
-            rounds=None if self.rounds is None else whole("rounds", self.rounds, 1),
+            rounds=None if self.rounds is None else number_of_rounds(self.rounds),
             rows=whole("rows_per_owner", self.rows_per_owner, 1),
         )
 

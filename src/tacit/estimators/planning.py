@@ -11,8 +11,11 @@ from tacit._util.kernels import in_arrays
 from tacit.algorithms.combination import BY_PRODUCTS, LEAST_GAIN, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.question import DELTA, Population
+from tacit.data.cohort import Public
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
+from tacit.estimators.measures import Measures, measure
+from tacit.learners.models.scores import softmax
 from tacit.mechanisms.spaces import Ball
 from tacit.sums import HOW, NOBODY
 from tacit.sums.halves import Batch, SumTerms
@@ -62,6 +65,9 @@ class Plan:
         With two servers, the chance that epsilon does not hold.
     unit : str, default="owner"
         "record" where owners are records of sites, which add up over them.
+    public_measures : Measures or None, default=None
+        What else people measure of the data user's own model, cross-validated like its accuracy,
+        with 95 % intervals; None where rows are too few to tell.
     unasked : float, default=0.0
         Where nobody is to be asked: what a model by columns and their products, which fit makes of
         the data user's rows alone where they show it to be better, should add to its accuracy.
@@ -83,6 +89,7 @@ class Plan:
     trust: str = NOBODY
     delta: float = 0.0
     unit: str = "owner"
+    public_measures: Measures | None = None
     unasked: float = 0.0
 
     @property
@@ -152,6 +159,7 @@ class Plan:
             trust=population.trust,
             delta=population.delta if population.summed else 0.0,
             unit="record" if population.site_records else "owner",
+            public_measures=measures_of_own(belief.own, public),
             unasked=outlook.promised if outlook.why_not else 0.0,
         )
 
@@ -209,6 +217,11 @@ class Plan:
         rare class it may not where probabilities get much better.
         """
         return self.rise >= _SEEN
+
+
+def measures_of_own(own: PublicModel, public: Public) -> Measures | None:
+    """What people measure of the data user's own model, on rows that it was not fitted to."""
+    return None if own.judged is None else measure(softmax(own.judged), public.y)
 
 
 def _report_bytes(outlook: Outlook) -> int:

@@ -147,6 +147,35 @@ def test_what_is_no_http_gets_the_same_kind_of_answer(call):
         assert error_in(call(url).send(large).hear()) == (431, "too large")
 
 
+def test_a_head_has_so_many_lines(call):
+    """Three thousand of them, within the size that a head may have, took thirty times as long as
+    the request.
+    """
+    with serve(app()) as url:
+        many = b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a:\r\n" * 3000 + b"\r\n"
+        assert error_in(call(url).send(many).hear()) == (431, "too large")
+        behind = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        behind += b"1\r\nx\r\n0\r\n" + b"a:\r\n" * 3000 + b"\r\n"
+        assert b" 200 " not in call(url).send(behind).hear()
+        some = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n" + b"a: b\r\n" * 90 + b"\r\n"
+        assert b" 200 " in call(url).send(some).hear()
+
+
+def test_a_body_does_not_come_in_crumbs(call):
+    """Four thousand pieces of a byte each took the loop ten times as long as one of four thousand,
+    and a head that says it is signed is always listened to.
+    """
+    head = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    with serve(app()) as url:
+        assert b" 200 " not in call(url).send(head + b"1\r\nx\r\n" * 4000 + b"0\r\n\r\n").hear()
+        few = call(url).send(head + b"1\r\nx\r\n" * 200 + b"0\r\n\r\n").hear()
+        assert b" 200 " in few
+        pieces = (
+            call(url).send(head + (b"28\r\n" + b"x" * 40 + b"\r\n") * 100 + b"0\r\n\r\n").hear()
+        )
+        assert b" 200 " in pieces
+
+
 def test_who_says_nothing_or_speaks_slowly_or_does_not_listen_is_hung_up_on(tmp_path, call):
     authority = Authority.create(tmp_path, "mine")
     with serve(app(), None, QUICK) as url, serve(app(), authority, QUICK) as secure:
