@@ -367,15 +367,22 @@ class Posterior:
 
     def _settle(self, times: int) -> None:
         """Mode and scales in turn. They need not come to rest: scales may swing between nothing and
-        far too much, so that an end that is much less likely than what was passed gives way to it.
+        far too much, so that after answers an end that is much less likely than what was passed
+        gives way to it. (Where a fitted model stands for labels the evidence of it is not that of
+        the labels, and does not tell.)
         """
         passed = list[tuple[float, tuple[FloatArray, ...]]]()
+        watched = bool(self.answers) and self.fitted is None
         for _ in range(times):
             self._climb()
-            passed.append((self._evidence, (self._all, self._tilt, self._found, self._expected)))
+            if watched:
+                here = (self._all, self._tilt, self._found, self._expected)
+                passed.append((self._evidence, here))
             self._found, self._expected = self._found.copy(), self._expected.copy()
             self._weigh_scales()
         self._climb()
+        if not watched:
+            return
         likeliest, there = max(passed, key=lambda each: each[0])
         if self._evidence < likeliest - _SWING:
             self._all, self._tilt, self._found, self._expected = there
