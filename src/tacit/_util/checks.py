@@ -289,16 +289,24 @@ def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
 
 def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> str:
     """The same of `most` rows that a reader has before it; it began after some lines."""
+    begun = rows.line_num
     try:
         for values in islice(rows, most):
             if values and len(values) != names:
+                first, last = begun + 1 + lines_before, rows.line_num + lines_before
+                if last > first:
+                    return (
+                        f"what begins in line {first:,} ends in line {last:,}: is a quotation "
+                        "mark there not closed?"
+                    )
                 return (
-                    f"line {rows.line_num + lines_before:,} has {len(values)} values, and the "
-                    f"first line {names} names: every line must have as many values as the first "
-                    "has names"
+                    f"line {last:,} has {len(values)} values, and the first line {names} names: "
+                    "every line must have as many values as the first has names"
                 )
-    except csv.Error:
-        return ""
+            begun = rows.line_num
+    except csv.Error:  # a value longer than any that is read
+        first = begun + 1 + lines_before
+        return f"a value that begins in line {first:,} has no end: is a quotation mark not closed?"
     return ""
 
 

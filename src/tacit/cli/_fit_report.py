@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tacit._util.checks import some_of
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
@@ -176,6 +177,8 @@ def show(found: FitResult, console: Console) -> None:
     grid.add_row(
         "your rows", f"{found.public_rows:,} public rows alone: {alone} ({found.own.name})"
     )
+    if isinstance(found.own, PublicModel):
+        grid.add_row("classes", f"{_classes(found)}; owners' rows with any other do not count")
     if found.tested is None:
         if found.own_measures is not None:
             grid.add_row("", f"{found.own_measures.others} (95 % intervals)")
@@ -320,6 +323,11 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         "next": found.next_command,
         "seconds": round(seconds, 1),
     }
+
+
+def _classes(found: FitResult) -> str:
+    """The classes that public rows or a schema know."""
+    return escape(some_of([str(each) for each in found.model.classes_]))
 
 
 def _end_in_words(found: FitResult) -> str:

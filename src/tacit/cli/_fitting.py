@@ -6,13 +6,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import Heading, one_of, some_of, whole
+from tacit._util.checks import Heading, one_of, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
 from tacit.algorithms.combination import Outlook, look_ahead
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from tacit.estimators.at_scale import FileOwners
 
 TREES = "trees"  # of owners' answers, which no plan foresees
+_NAMED = 8  # columns to leave out, in a message
 _AT_ONCE = 1 << 25  # values of a table that is read at once
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
@@ -197,7 +199,7 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
         return divide(
             request.open(data),
             roles,
-            whole("public_rows", files.public_rows, 10),
+            files.public_rows or 0,
             lambda count: drawing_order(count, stream, "public rows"),
         )
     known = request.open(public)
@@ -207,9 +209,11 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     names = [feature.name for feature in sample.schema.features]
     missing = sorted(set(names) - set(file.names))
     if missing:
+        columns = "column" if len(missing) == 1 else "columns"
+        options = " ".join(f"--leave-out {quote(name)}" for name in missing[:_NAMED])
         raise ValueError(
             f"{data} lacks {some_of(missing)}, which {roles.schema or public} has: add the "
-            f"column, or --leave-out {missing[0]}"
+            f"{columns}, or {options}{' and so on' if len(missing) > _NAMED else ''}"
         )
     file.require_numbers(sample.schema)
     where = request.options.get("engine") or "inline"

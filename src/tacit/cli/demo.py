@@ -129,8 +129,8 @@ def _near_one(rows: Sequence[DemoRow]) -> list[tuple[str, DemoRow]]:
 def _measures_table(rows: Sequence[DemoRow]) -> Table:
     """All that people measure, method by method on the same test rows."""
     shown = _near_one(rows)
-    names = [figure.name for figure in shown[0][1].first.figures]
-    lines = [(name, *(str(figure) for figure in row.first.figures)) for name, row in shown]
+    names = [figure.name for figure in shown[0][1].first.figures[1:]]  # accuracy is above
+    lines = [(name, *(str(figure) for figure in row.first.figures[1:])) for name, row in shown]
     strong = tuple(place for place, (_, row) in enumerate(shown) if row.method in (OURS, SUMMED))
     note = f"The first run, {shown[0][1].first.rows:,} test rows; 95 % intervals of such rows."
     return Table("The same by other measures", ("method", *names), tuple(lines), note, strong)
