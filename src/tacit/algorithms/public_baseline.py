@@ -53,6 +53,12 @@ CANDIDATES: dict[str, Callable[[], Any]] = {
 }
 
 
+def load_candidates() -> None:
+    """Import what candidates are made of, before work begins that Ctrl-C should keep."""
+    for make in CANDIDATES.values():
+        make()
+
+
 @dataclass(frozen=True, eq=False)
 class PublicModel:
     """The data user's own model: scores, scores of its sample out of fold, accuracy there, all
