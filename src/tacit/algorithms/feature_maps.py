@@ -22,7 +22,7 @@ from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 
 MOST = 480  # numbers of a share: an owner's time grows with it
 COORDINATES = 15  # of which products are made
-_WAVES, _TREES = 200, 12  # how many of each
+WAVES, _TREES = 400, 12  # how many of each: cosines and sines, trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def _expansion(name: str, public: Public) -> Expansion:
         return Products(*_whitening(public.X, COORDINATES))
     if name == "waves":
         centre, axes = _whitening(public.X, public.dim)
-        turns = np.random.default_rng(0).normal(size=(axes.shape[1], _WAVES))
+        turns = np.random.default_rng(0).normal(size=(axes.shape[1], WAVES // 2))
         return Waves(centre, axes @ turns / np.sqrt(axes.shape[1]))
     if name == "leaves":
         return _leaves(public)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, in_digits, one_of, positive, whole
+from tacit._util.checks import bad, in_digits, number_of_rounds, one_of, positive, whole
 from tacit._util.types import FloatArray
 from tacit.algorithms.combination import MAPS, look_ahead
 from tacit.algorithms.public_baseline import fit_public
@@ -383,7 +383,7 @@ class SiteSpec(HelpedSpec):
         look = look_ahead(sample.public, fit_public(sample.public), crowd, MAPS)
         if look.why_not:
             raise ValueError(str(Plan.of(look)))
-        rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
+        rounds = look.rounds if self.rounds is None else number_of_rounds(self.rounds)
         asking = refine(sample.public, crowd, "auto", epsilon, rounds=rounds, outlook=look)
         made = SummedSiteTerms(
             **self.common(sample, self.minimum),
