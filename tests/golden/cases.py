@@ -373,7 +373,10 @@ def plan_case() -> Bytes:
     """What to expect of few and of many owners."""
     X, y = table(120)
     plans = [plan(X, y, owners=owners, epsilon=1.0) for owners in (1000, 1_000_000)]
-    return {f"{each.owners}": digits(each) for each in plans}
+    found = [asdict(each) for each in plans]
+    measured = [each.pop("public_measures") for each in found]
+    said = {figure["name"]: figure for figure in measured[0]["figures"]}
+    return {f"{each['owners']}": digits(each) for each in found} | {"public rows": digits(said)}
 
 
 # Campaigns and commands -------------------------------------------------------------------------

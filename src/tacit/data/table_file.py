@@ -443,7 +443,8 @@ def read_labelled(file: TableFile, label: str, schema: Schema) -> tuple[UserTabl
     table, labels = _read_beside(file, label, schema)
     classes = schema.encode_labels(labels)
     if not (classes >= 0).any():
-        raise ValueError(f"{file.path} has no row with a known {label!r}")
+        known = f"; classes are {some_of([str(each) for each in schema.classes])}"
+        raise ValueError(f"{file.path} has no row with a known {label!r}{known}")
     return table, classes
 
 

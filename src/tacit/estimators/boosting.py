@@ -35,7 +35,7 @@ from tacit.learners.learner import Facts, Learner
 from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
-from tacit.sums import HOW, NOBODY
+from tacit.sums import HOW, NOBODY, TRUSTS
 from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
 _PUBLISHED = "piecewise"  # what the papers run their learners through
@@ -225,6 +225,8 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         self.public_frequencies_ = given.frequencies
         self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
         known, cohort, epsilon = given.sample.public, given.cohort, given.epsilon
+        if one_of("trust", self.trust, TRUSTS) == HOW:
+            learner = learner.for_sums()
         self.facts_ = learner.facts(known)
         self.public_only_score_ = baseline_of(known, baseline).accuracy
         each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
@@ -233,7 +235,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
             mechanism = _PUBLISHED
         check_trust(crowd, mechanism, epsilon)
         everybody = crowd.summed and self.owners_per_round is None
-        answers = most if everybody else 1
+        answers = self.rounds if everybody else 1  # what a dropped round cost is missing at the end
         terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
         judge, sums = self._judge(judged, known, most)
         unsound = learner.unsound or ("" if sums is None else sums.unsound)

@@ -81,6 +81,12 @@ class Learner(ABC):
         """Public facts that shares need; by default the sizes alone."""
         return Facts(public.dim, public.classes)
 
+    def for_sums(self) -> "Learner":
+        """The learner to ask for where two servers add up shares, if shorter shares tell as much
+        there.
+        """
+        return self
+
     @abstractmethod
     def space(self, facts: Facts) -> Space:
         """Where shares live, known before anything is asked."""

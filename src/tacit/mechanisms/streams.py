@@ -148,7 +148,7 @@ def stream_of(random_state: Any) -> Stream:
     if random_state is None:
         return secure()
     if isinstance(random_state, Integral):
-        return seeded(int(random_state))
+        return seeded(whole("random_state", int(random_state), 0))
     if isinstance(random_state, np.random.Generator):
         return seeded(int(random_state.integers(2**63)))
     if hasattr(random_state, "randint"):  # a RandomState, or numpy.random itself

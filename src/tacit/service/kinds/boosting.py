@@ -276,6 +276,8 @@ class BoostingSpec(HelpedSpec):
     def prepare(self, sum_key: bytes = b"") -> tuple[BoostingTerms, Public]:
         sample = self.read_sample()
         learner = learner_of(self.learner)
+        if self.trust == HOW:
+            learner = learner.for_sums()
         facts = learner.facts(sample.public)
         made = BoostingTerms(
             **self.common(sample, self.minimum),

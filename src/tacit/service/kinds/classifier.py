@@ -363,7 +363,7 @@ class ClassifierSpec(HelpedSpec):
     def prepare(self, sum_key: bytes = b"") -> tuple[ClassifierTerms, Public]:
         sample = self.read_sample()
         features = one_of("features", self.features, _FEATURES)
-        maps = MAPS if features == "auto" else (features,)
+        maps = None if features == "auto" else (features,)
         owners, rows = (
             whole("owners", self.owners, 1),
             whole("rows_per_owner", self.rows_per_owner, 1),
@@ -387,12 +387,18 @@ class ClassifierSpec(HelpedSpec):
             owners=owners,
             rows=rows,
             rounds=rounds,
-            features=maps,
+            features=_maps_of(look),
             maps=None if crowd.summed else PublicMaps.of(look, sample.public),
             keys=self.keys(sum_key) if crowd.summed else None,
             budget=self.epsilon[0] if crowd.summed else None,
         )
         return made, sample.public
+
+
+def _maps_of(look: Outlook) -> tuple[str, ...]:
+    """The feature maps that questions are made of; of sums they are the same for everybody."""
+    belief = look.combination
+    return tuple(belief.maps) if isinstance(belief, Combination) else MAPS
 
 
 @message("campaign.gradient trees")

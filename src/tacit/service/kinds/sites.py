@@ -32,8 +32,8 @@ from tacit.estimators.guarantee import (
     summed_sites_guarantee,
 )
 from tacit.estimators.planning import Plan
-from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
+from tacit.learners.sites.losses import loss_of
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.policy import Policy
