@@ -128,6 +128,19 @@ def test_every_threat_has_tests_that_are_there():
             assert f"def {name}(" in (ROOT / file).read_text(), (number, name)
 
 
+def test_what_first_users_asked_for_names_tests_that_are_there():
+    page = (DOCS / "reference" / "first-users.md").read_text()
+    rows = [row for row in re.findall(r"^\|(.*)\|$", page, re.M) if row.strip("-| ")]
+    asked = [row for row in rows if "| check it" not in row]
+    assert len(asked) >= 45
+    for row in asked:
+        checks = row.split(" | ")[-1]
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", checks)
+        assert named or "`" in checks, row
+        for file, name in named:
+            assert f"def {name}(" in (ROOT / file).read_text(), name
+
+
 def test_the_learner_of_the_guide_is_that_of_the_example():
     example = (ROOT / "examples" / "own_learner.py").read_text()
     for code in _CODE.findall((DOCS / "how-to" / "writing-a-learner.md").read_text()):

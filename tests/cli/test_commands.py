@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,6 +14,7 @@ from tacit.audit.gate import CASES, audit_gate
 from tacit.audit.non_interference import non_interference, script
 from tacit.cli import app, main
 from tacit.cli._demo_trials import Trial
+from tacit.estimators.measures import measure
 from tacit.learners.owners.stump import Stump
 from tacit.service.kinds import read_spec
 
@@ -48,6 +50,8 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
         "boosted centroids",
         "<svg",
         "Unit",
+        "The same by other measures",
+        "AUC",
     ):
         assert word in page
     assert list((tmp_path / "new").rglob("*.png"))
@@ -62,12 +66,16 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
     assert files[0] == files[1]
 
 
+SEEN = np.zeros(10, dtype=int)  # classes of test rows
+
+
 def test_stopping_the_demo_keeps_what_is_done(tmp_path, monkeypatch):
     def two(*given):
-        yield Trial(0, "public rows alone", None, 0.8)
-        yield Trial(0, "tacit", 4.0, 0.9)
+        right, better = (measure(np.eye(2)[[0] * k + [1] * (10 - k)], SEEN) for k in (8, 9))
+        yield Trial(0, "public rows alone", None, right)
+        yield Trial(0, "tacit", 4.0, better)
         os.kill(os.getpid(), signal.SIGINT)
-        yield Trial(0, "never", 4.0, 0.9)
+        yield Trial(0, "never", 4.0, better)
 
     monkeypatch.setattr("tacit.cli.demo.population", lambda owned, public: None)
     monkeypatch.setattr("tacit.cli.demo.trials", two)
@@ -171,6 +179,17 @@ def test_reproduce_refuses_another_paper():
     assert "paper must be one of a, b, c, d, all, ahead, trees, future, got 'z'" in str(
         result.exception
     )
+
+
+def test_reproduce_runs_as_many_as_were_asked_for(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(
+        "tacit_papers.reproduce.run_cells", lambda cells, *_, **__: asked.extend(cells)
+    )
+    run(app, ["reproduce", "ahead", "--dataset", "adult", "--runs", "2", "--out", str(tmp_path)])
+    assert {cell.run_number for cell in asked} == {0, 1}
+    refused = run(app, ["reproduce", "c", "--runs", "2", "--out", str(tmp_path)])
+    assert "--runs is for ahead and trees" in str(refused.exception)
 
 
 def test_version_and_help():

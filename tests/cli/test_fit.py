@@ -59,6 +59,15 @@ def test_from_files_to_a_model_to_predictions(folder):
     assert told in result.output
 
 
+@pytest.mark.usefixtures("worth_asking")
+def test_without_test_rows_the_public_ones_are_measured_and_classes_are_named(folder):
+    """Owners' rows with other classes would be asked in vain, and nobody may be told by rows."""
+    told = " ".join(fit(folder, "--epsilon", "4").output.split())
+    assert "classes no, yes; owners' rows with any other do not count" in told
+    for name in ("balanced accuracy", "F1", "AUC", "log loss", "calibration error"):
+        assert re.search(rf"{name} \d\.\d{{3}} ± \d\.\d{{3}}", told), name
+
+
 def test_where_nobody_is_asked_the_screen_claims_no_epsilon(folder):
     result = fit(folder, "--epsilon", "0.5")
     assert result.exit_code == 0, result.output
@@ -456,6 +465,28 @@ def test_sites_and_peers_have_a_plan(folder):
     result = run(app, [*few, "sites", "--trust", "two servers"])
     assert result.exit_code == 3, result.output
     assert "Do not collect: 27 records of sites at epsilon 0.1" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("method", ["classifier", "sites", "peers"])
+def test_plans_tell_what_else_people_measure(folder, method):
+    words = [
+        "plan",
+        str(folder / "mine.csv"),
+        "--label",
+        "rich",
+        "--owners",
+        "30",
+        "--epsilon",
+        "1",
+    ]
+    words += ["--rows-per-owner", "40", "--method", method]
+    words += [] if method == "peers" else ["--trust", "nobody"]
+    told = " ".join(run(app, words).output.split())
+    assert "Your own rows alone, cross-validated: balanced accuracy 0." in told
+    (plan,) = json.loads(run(app, [*words, "--json"]).stdout)["plans"]
+    names = "accuracy", "balanced accuracy", "F1", "AUC", "log loss", "calibration error"
+    assert tuple(plan["public_measures"]) == names
+    assert all(each["error"] > 0 for each in plan["public_measures"].values())
 
 
 def test_plan_tells_a_table_and_its_verdict_is_the_exit_status(folder):

@@ -219,6 +219,10 @@ def test_columns_that_one_file_has_alone_are_named(folder):
         ("--public mine.csv --trust 'two servers' --delta 2", "delta must be 0, or above 0 and"),
         ("--public mine.csv --owners FAMILY", "; did you mean 'family'?"),
         ("--public mine.csv --test gone.csv", "gone.csv is not there"),
+        # exact figures of owners' rows, which nobody paid for; or of rows that were learned from
+        ("--public mine.csv --test ./people.csv", "--test people.csv is also in DATA: give rows"),
+        ("--public mine.csv --test mine.csv", "--test mine.csv is also in --public: give rows"),
+        ("--public-rows 3", "--public-rows must be a whole number >= 10, got 3"),
         ("--public mine.csv --out .", "--out must be a file, and . is a folder: give a name in it"),
         ("--public mine.csv --out people.csv", "--out people.csv is a file that is read: choose"),
         ("--public mine.csv --out ./mine.csv", "--out mine.csv is a file that is read: choose"),

@@ -313,6 +313,16 @@ def test_a_ragged_line_is_named_and_not_quoted(tmp_path, newline):
     assert "secret" not in str(told.value)
 
 
+@pytest.mark.parametrize("rows", [500, 60_000], ids=["short", "longer than any value"])
+def test_a_quotation_mark_that_is_not_closed_is_found_where_it_is(tmp_path, rows):
+    file = tmp_path / "open.csv"
+    lines = ["a,b", "1,2", *["3,4"] * 700, '"secret,3', *["5,6"] * rows]
+    file.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ValueError, match=r"begins in line 703 .* quotation mark") as told:
+        TableFile.open(file).read()
+    assert "secret" not in str(told.value)
+
+
 def test_an_owner_without_any_label_takes_part_and_a_table_of_all_owners_is_refused(tmp_path):
     """Labels that are all missing make a column of numbers: whether an owner comes would tell."""
     schema, roles = Schema((Number("x", 0, 1),), ("no", "yes")), ColumnRoles("y")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from tacit.estimators.measures import measure, measure_numbers
+from tacit.estimators.measures import Measures, measure, measure_numbers, side_by_side
 
 
 def rows(count, classes, seed):
@@ -93,3 +93,23 @@ def test_classes_that_no_row_has_and_unknown_ones():
     ]
     with pytest.raises(ValueError, match="known class"):
         measure(chances, np.array([-1, -1, -1]))
+
+
+def test_a_measure_that_only_one_of_two_models_has_is_shown_alone():
+    """Without a row of the second class F1 is there for whom says it, and for nobody else."""
+    y = np.zeros(3, dtype=int)
+    ours, alone = (measure(np.array(chances), y) for chances in ([[0.2, 0.8]] * 3, [[1, 0]] * 3))
+    beside = {one.name: other for one, other in side_by_side(ours.figures, alone.figures)}
+    assert beside["F1"] is None
+    assert beside["accuracy"] == alone["accuracy"]
+    assert len(side_by_side(alone.figures, ours.figures)) == len(alone.figures)
+
+
+def test_what_is_written_is_read_as_it_was():
+    for found in (
+        measure(*rows(50, 2, 1)),
+        measure_numbers(np.arange(9.0), np.arange(9.0)[::-1] * 1000),
+    ):
+        again = Measures.read(found.rows, found.as_dict)
+        assert again == found
+        assert again.others == found.others

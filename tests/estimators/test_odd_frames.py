@@ -2,8 +2,12 @@
 warnings that show the line of whoever called.
 """
 
+import os
+import re
 import warnings
+from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,7 @@ import tacit
 from tacit import (
     DataWarning,
     PrivacyWarning,
+    PrivateBoosting,
     PrivateClassifier,
     SiteEnsemble,
     SiteEnsembleRegressor,
@@ -25,6 +30,7 @@ from tacit import (
 from tacit.data.sample import Sample
 from tacit.data.schema import Category
 from tacit.data.table import keep_frame, read_frame
+from tacit.estimators.export import write_onnx
 from tacit.estimators.inputs import accept_labels, accept_pair, owner_numbers
 
 AGES = np.linspace(18, 90, 60)
@@ -238,3 +244,61 @@ def regressor(target=AGES, **parameters):
 def test_what_cannot_be_meant_is_told_in_words(call, said):
     with pytest.raises((ValueError, TypeError), match=said):
         call()
+
+
+def boosting():
+    return PrivateBoosting("centroid", epsilon=4.0, rounds=1, random_state=1)
+
+
+def test_what_is_saved_takes_the_place_of_a_file_and_of_nothing_else(tmp_path):
+    """A pipe, as a device, would be gone, and nobody told."""
+    pipe = tmp_path / "model.tacit"
+    os.mkfifo(pipe)
+    model = boosting().fit(*ROWS, public=ROWS)
+    for write in (model.save, lambda path: write_onnx(model.content(), path)):
+        with pytest.raises(ValueError, match=re.escape(f"{pipe} is a pipe or a device")):
+            write(pipe)
+        assert pipe.is_fifo()
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            write(tmp_path / "nowhere" / "model")
+        with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
+            write(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["model.tacit"]
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        ([date(2020, 1, 1 + k % 9) for k in range(60)], "'k' holds dates"),
+        ([Fraction(k, 7) for k in range(60)], "'k' holds values of type Fraction"),
+    ],
+    ids=["dates", "fractions"],
+)
+def test_a_table_of_nothing_to_learn_from_says_what_it_holds(column, says):
+    frame = pd.DataFrame({"k": column})
+    with pytest.raises(ValueError, match=f"no column to learn from: {says}"):
+        boosting().fit(frame, LABELS, public=(frame, LABELS))
+
+
+@pytest.mark.parametrize("place", ["owners", "public"])
+def test_labels_that_scikit_learn_would_quote_are_not_quoted(place):
+    odd = ROWS[0], np.arange(60) + 0j
+    theirs, mine = (odd, ROWS) if place == "owners" else (ROWS, odd)
+    with pytest.raises(ValueError, match="Complex data not supported") as refused:
+        boosting().fit(*theirs, public=mine)
+    assert "1.+0.j" not in str(refused.value)
+    assert "[" not in str(refused.value)
+
+
+@pytest.mark.parametrize("odd", [{"a": 1}, [1, 2], ({},)], ids=["dict", "list", "nested"])
+def test_no_odd_name_of_an_owner_stops_a_fit(odd):
+    names = np.empty(60, dtype=object)
+    names[:] = ["a", "b", "c", "d"] * 15
+    names[3] = odd
+    model = boosting().fit(*ROWS, owners=names, public=ROWS)
+    assert model.report_
+
+
+def test_infinite_public_labels_are_named():
+    with pytest.raises(ValueError, match="public: y must be finite where it is known"):
+        boosting().fit(*ROWS, public=(ROWS[0], np.where(np.arange(60) == 3, np.inf, AGES)))

@@ -12,7 +12,8 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.data.sample import Sample
 from tacit.estimators.group_planning import ACCURACY, GroupPlan, OwnerGroup
-from tacit.estimators.planning import Plan
+from tacit.estimators.measures import measure
+from tacit.estimators.planning import Plan, measures_of_own
 
 
 def world(rows, *, apart, common, columns=4):
@@ -139,3 +140,49 @@ def test_a_rise_within_its_error_is_said_to_be_one():
     better = group_plan(0.02, 0.01)
     assert better.collect
     assert np.isclose(better.together, 0.82)
+
+
+def test_measures_of_public_rows_are_of_rows_that_chose_nothing():
+    """Labels that nothing tells: a temperature or a candidate that a row itself had chosen would
+    make it likelier than chance. 60 samples: means are within 4 standard errors of what fresh rows
+    show, and what all rows choose is beyond.
+    """
+    rng = np.random.default_rng(5)
+    judged, chosen = [], []
+    for _ in range(60):
+        X, y = rng.normal(size=(60, 6)), np.arange(60) % 2
+        rng.shuffle(y)
+        public = Sample.of(X, y).public
+        own = fit_public(public)
+        found = measures_of_own(own, public)
+        assert found["accuracy"].value == own.expected
+        judged.append(found["accuracy"].value)
+        chosen.append(own.accuracy)
+    error = np.std(judged) / np.sqrt(60)
+    assert abs(np.mean(judged) - 0.5) < 4 * error
+    assert np.mean(chosen) > 0.5 + 0.01  # the best of three, by the rows it is judged on
+
+
+def test_measures_of_public_rows_foretell_those_of_fresh_ones():
+    """AUC, F1, log loss and calibration: 95 % intervals of 40 samples, of which fewer than 30
+    would hold what fresh rows show in one of a million cases.
+    """
+    rng = np.random.default_rng(6)
+    held = dict.fromkeys(("balanced accuracy", "F1", "AUC", "log loss"), 0)
+    for _ in range(40):
+        X = rng.normal(size=(3200, 4))
+        y = (X[:, 0] + X[:, 1] + rng.logistic(size=3200) > 0).astype(int)
+        sample = Sample.of(X[:200], y[:200])
+        own = fit_public(sample.public)
+        told = measures_of_own(own, sample.public)
+        encoded = sample.schema.encode(X[200:])
+        fresh = measure(own.model.probabilities(encoded.X), y[200:])
+        for name in held:
+            held[name] += abs(told[name].value - fresh[name].value) < told[name].error
+    assert min(held.values()) >= 30, held
+
+
+def test_rows_too_few_to_tell_have_no_measures():
+    public = world(40, apart=0.3, common=0.5)
+    few = replace(public, X=public.X[:6], y=public.y[:6])
+    assert measures_of_own(fit_public(few), few) is None

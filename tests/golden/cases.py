@@ -95,6 +95,8 @@ def _digits(value: Any) -> Any:
         return _digits(asdict(value))
     if isinstance(value, dict):
         return {key: _digits(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return [_digits(each) for each in value]
     return f"{value:.9g}" if isinstance(value, float) else value
 
 
@@ -373,7 +375,10 @@ def plan_case() -> Bytes:
     """What to expect of few and of many owners."""
     X, y = table(120)
     plans = [plan(X, y, owners=owners, epsilon=1.0) for owners in (1000, 1_000_000)]
-    return {f"{each.owners}": digits(each) for each in plans}
+    found = [asdict(each) for each in plans]
+    measured = [each.pop("public_measures") for each in found]
+    said = {figure["name"]: figure for figure in measured[0]["figures"]}
+    return {f"{each['owners']}": digits(each) for each in found} | {"public rows": digits(said)}
 
 
 # Campaigns and commands -------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tacit.render.document import Chart, Document, Line, Section, Table
+from tacit.render.drawing import draw
 from tacit.render.pages import (
     _figure_of,
     markdown_of,
@@ -125,6 +126,20 @@ def test_pictures_are_drawn_twice_alike(tmp_path):
     assert first.name == "01-error-against-epsilon.png"
     assert first.read_bytes().startswith(b"\x89PNG")
     assert first.with_suffix(".svg").read_bytes() == second.with_suffix(".svg").read_bytes()
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_pictures_and_pages_have_the_same_axis(scale):
+    lines = Line("a", (1, 2, 3), (47.3, 51.0, 58.2), (3.0, 0.1, 4.0)), Line("b", (), (61.7,))
+    chart = Chart("same", "x", "y", lines, y_scale=scale)
+    axis = _figure_of(chart).axes[0]
+    drawing = draw(chart)
+    shown = [label.get_text() for label in axis.get_yticklabels()]
+    assert shown == [tick.text for tick in drawing.rows]
+    low, high = axis.get_ylim()
+    assert (low, high) == (axis.get_yticks()[0], axis.get_yticks()[-1])
+    assert low <= 44.3
+    assert high >= 62.2
 
 
 def test_a_report_without_matplotlib_has_its_page(tmp_path, monkeypatch):

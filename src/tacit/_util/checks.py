@@ -15,6 +15,7 @@ import os
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from glob import glob
 from io import TextIOWrapper
@@ -32,7 +33,8 @@ def bad(name: str, rule: str, value: object) -> ValueError:
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    real = isinstance(value, Real | Decimal) and not isinstance(value, bool)
+    number = float(value) if real else math.nan  # type: ignore[arg-type]
     if not 0 < number < math.inf:
         raise bad(name, "a finite number > 0", value)
     return number
@@ -43,6 +45,18 @@ def whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not int(value) >= least:
         raise bad(name, f"a whole number >= {least}", value)
     return int(value)
+
+
+_MOST_ROUNDS = 1_000
+
+
+def number_of_rounds(value: object) -> int:
+    """`value` as a number of rounds. Each asks others, or pays anew, so that very many say less
+    than fewer do, and take hours to say it.
+    """
+    if not whole("rounds", value, 1) <= _MOST_ROUNDS:
+        raise bad("rounds", f"at most {_MOST_ROUNDS:,}", value)
+    return whole("rounds", value, 1)
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
@@ -275,16 +289,24 @@ def find_ragged(file: Path, delimiter: str, encoding: str) -> str:
 
 def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> str:
     """The same of `most` rows that a reader has before it; it began after some lines."""
+    begun = rows.line_num
     try:
         for values in islice(rows, most):
             if values and len(values) != names:
+                first, last = begun + 1 + lines_before, rows.line_num + lines_before
+                if last > first:
+                    return (
+                        f"what begins in line {first:,} ends in line {last:,}: is a quotation "
+                        "mark there not closed?"
+                    )
                 return (
-                    f"line {rows.line_num + lines_before:,} has {len(values)} values, and the "
-                    f"first line {names} names: every line must have as many values as the first "
-                    "has names"
+                    f"line {last:,} has {len(values)} values, and the first line {names} names: "
+                    "every line must have as many values as the first has names"
                 )
-    except csv.Error:
-        return ""
+            begun = rows.line_num
+    except csv.Error:  # a value longer than any that is read
+        first = begun + 1 + lines_before
+        return f"a value that begins in line {first:,} has no end: is a quotation mark not closed?"
     return ""
 
 
@@ -346,6 +368,18 @@ def check_writable(option: str, out: Path, *read: Path | None) -> None:
         if out.exists() and any(file.is_file() and out.samefile(file) for file in among):
             raise ValueError(f"{option} {out} is a file that is read: choose another name")
     _try_writing(option, out.parent)
+
+
+def check_place(path: Path) -> Path:
+    """`path`, if a file may be made there or take the place of one."""
+    if not path.parent.is_dir():
+        missing = f"No such file: there is no folder {path.parent}"
+        raise FileNotFoundError(errno.ENOENT, missing)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it")
+    if path.exists() and not path.is_file():  # what is written would take its place
+        raise ValueError(f"{path} is a pipe or a device: name a file")
+    return path
 
 
 def make_folder(option: str, out: Path) -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import product
 from os import cpu_count
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.datasets import make_classification
@@ -26,11 +27,13 @@ from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
+from tacit.estimators.measures import Figure, Measures, measure
 from tacit.learners.learner import ReportTerms
 from tacit.learners.owners.centroid import Centroid
 from tacit.mechanisms.streams import Stream
 from tacit.sums import HOW, NOBODY
 
+Chances: TypeAlias = Callable[[FloatArray], FloatArray]  # of classes, for encoded rows
 FEATURES, INFORMATIVE = 20, 10  # columns, and those that say something
 _PROBLEM = 83  # of `make_classification`, whose problems differ widely: neither easy nor hopeless
 _TEST_ROWS = 10_000  # half a point of accuracy is seen
@@ -179,17 +182,23 @@ class DemoSetting:
 
 @dataclass(frozen=True)
 class Trial:
-    """Accuracy of one method in one run."""
+    """One method in one run, measured on the test rows."""
 
     run: int
     method: str
     epsilon: float | None
-    accuracy: float
+    measures: Measures
+
+    @property
+    def accuracy(self) -> float:
+        return self.measures["accuracy"].value
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """Accuracy of a method at an epsilon (None: it needs none), mean and spread over runs."""
+    """Accuracy of a method at an epsilon (None: it needs none), mean and spread over runs; all
+    that people measure, in the first of them.
+    """
 
     method: str
     epsilon: float | None
@@ -199,6 +208,7 @@ class DemoRow:
     owners: int
     rows_per_owner: int
     public_rows: int
+    first: Measures
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +232,7 @@ def trials(setting: DemoSetting, everybody: MadeUpRows, stream: Stream) -> Itera
             run = _Run(
                 number, setting, everybody, cohort=cohort, public=public, own=fit_public(public)
             )
-            yield Trial(number, PUBLIC, None, _accuracy(everybody, run.own.model.predict))
+            yield Trial(number, PUBLIC, None, _measure(everybody, run.own.model.probabilities))
             waiting = [
                 pool.submit(_try, run, name, epsilon, stream)
                 for name, epsilon in setting.attempts(number)
@@ -236,19 +246,20 @@ def trials(setting: DemoSetting, everybody: MadeUpRows, stream: Stream) -> Itera
         rows = setting.owners * setting.rows
         pooled = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
         pooled.fit(everybody.X[:rows], everybody.y[:rows])
-        yield Trial(0, TOGETHER, None, _accuracy(everybody, pooled.predict))
+        yield Trial(0, TOGETHER, None, _measure(everybody, pooled.predict_proba))
 
 
 def summarise(setting: DemoSetting, found: Iterable[Trial]) -> list[DemoRow]:
     """Means and spreads of what was found so far, method by method."""
-    accuracies: dict[tuple[str, float | None], list[float]] = {}
+    grouped: dict[tuple[str, float | None], list[Trial]] = {}
     for trial in sorted(found, key=lambda each: (each.run, each.epsilon or 0.0)):
-        accuracies.setdefault((trial.method, trial.epsilon), []).append(trial.accuracy)
-    order = sorted(accuracies, key=lambda key: (METHODS.index(key[0]), key[1] or 0))
-    return [_row(setting, *key, accuracies[key]) for key in order]
+        grouped.setdefault((trial.method, trial.epsilon), []).append(trial)
+    order = sorted(grouped, key=lambda key: (METHODS.index(key[0]), key[1] or 0))
+    return [_row(setting, *key, grouped[key]) for key in order]
 
 
-def _row(setting: DemoSetting, method: str, epsilon: float | None, values: list[float]) -> DemoRow:
+def _row(setting: DemoSetting, method: str, epsilon: float | None, found: list[Trial]) -> DemoRow:
+    values = [trial.accuracy for trial in found]
     return DemoRow(
         method=method,
         epsilon=epsilon,
@@ -258,28 +269,29 @@ def _row(setting: DemoSetting, method: str, epsilon: float | None, values: list[
         owners=setting.owners,
         rows_per_owner=setting.rows,
         public_rows=setting.public_rows,
+        first=found[0].measures,
     )
 
 
 def _try(run: _Run, method: str, epsilon: float, stream: Stream) -> Trial:
     coins = stream.child("demo", method, str(epsilon), run.number)
-    predict = (
+    chances = (
         _boost(run, epsilon, coins) if method == BOOSTED else _refine(run, method, epsilon, coins)
     )
-    return Trial(run.number, method, epsilon, _accuracy(run.everybody, predict))
+    return Trial(run.number, method, epsilon, _measure(run.everybody, chances))
 
 
-def _refine(run: _Run, method: str, epsilon: float, stream: Stream) -> Callable[..., object]:
+def _refine(run: _Run, method: str, epsilon: float, stream: Stream) -> Chances:
     """The default: the data user's own model, refined by what all owners say, each in noise of its
     own, or added up by two servers.
     """
     trust = HOW if method == SUMMED else NOBODY
     crowd = Population(run.setting.owners, epsilon, run.setting.rows, trust)
     asks = refine(run.public, crowd, "auto", epsilon, own=run.own)
-    return Inline(run.cohort, epsilon, stream).run(asks).model.predict
+    return Inline(run.cohort, epsilon, stream).run(asks).model.probabilities
 
 
-def _boost(run: _Run, epsilon: float, stream: Stream) -> Callable[..., object]:
+def _boost(run: _Run, epsilon: float, stream: Stream) -> Chances:
     """Ten rounds of boosted centroids, made sound, each of a tenth of the owners."""
     learner = Centroid()
     facts = learner.facts(run.public)
@@ -287,9 +299,14 @@ def _boost(run: _Run, epsilon: float, stream: Stream) -> Callable[..., object]:
     schedule = Schedule(_ROUNDS, run.setting.owners // _ROUNDS, _ATTEMPTS)
     asks = boost(learner, facts, terms, OwnSample(run.public), schedule)
     ensemble = Inline(run.cohort, epsilon, stream).run(asks).ensemble
-    most = int(np.bincount(run.public.y).argmax())
-    return ensemble.predict if len(ensemble) else lambda X: np.full(len(X), most)
+    frequencies = np.bincount(run.public.y, minlength=2) / len(run.public.y)
+    return lambda X: ensemble.parts(ensemble.votes(X), frequencies)
 
 
-def _accuracy(everybody: MadeUpRows, predict: Callable[..., object]) -> float:
-    return float(np.mean(predict(everybody.X_test) == everybody.y_test))
+def _measure(everybody: MadeUpRows, chances: Chances) -> Measures:
+    found = measure(chances(everybody.X_test), everybody.y_test)
+    # threads of the linear algebra add up in any order: the last digits differ between runs
+    figures = (
+        Figure(each.name, round(each.value, 9), round(each.error, 9)) for each in found.figures
+    )
+    return Measures(found.rows, tuple(figures))

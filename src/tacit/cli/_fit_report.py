@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tacit._util.checks import some_of
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
@@ -20,9 +21,11 @@ from tacit.estimators.measures import (
     VARIANCE,
     Amount,
     Figure,
+    Measures,
     measure,
     measure_numbers,
     misfits_line,
+    side_by_side,
 )
 from tacit.estimators.planning import Plan
 from tacit.learners.sites.projection import LinearModel
@@ -121,6 +124,7 @@ class FitResult:
     public_rows: int
     notes: tuple[str, ...]
     tested: Evaluation | None
+    own_measures: Measures | None  # of the data user's rows alone, cross-validated
 
     @property
     def measured(self) -> str:
@@ -173,7 +177,11 @@ def show(found: FitResult, console: Console) -> None:
     grid.add_row(
         "your rows", f"{found.public_rows:,} public rows alone: {alone} ({found.own.name})"
     )
+    if isinstance(found.own, PublicModel):
+        grid.add_row("classes", f"{_classes(found)}; owners' rows with any other do not count")
     if found.tested is None:
+        if found.own_measures is not None:
+            grid.add_row("", f"{found.own_measures.others} (95 % intervals)")
         grid.add_row(
             found.measured, "not measured: --test FILE, with rows that nobody learned from, tells"
         )
@@ -184,8 +192,9 @@ def show(found: FitResult, console: Console) -> None:
             f"[bold]{t.measures[0]}[/] on {t.rows:,} rows of {escape(str(t.path))}; your "
             f"public rows alone {t.public_measures[0]} (95 % intervals)",
         )
-        for each, own in zip(t.measures[1:], t.public_measures[1:], strict=True):
-            grid.add_row("", f"{each.name} {each}, alone {own}")
+        for each, own in side_by_side(t.measures[1:], t.public_measures):
+            beside = "" if own is None else f", alone {own}"
+            grid.add_row("", f"{each.name} {each}{beside}")
         if t.misfits:
             grid.add_row("", escape(f"note: {misfits_line(t.misfits, t.path)}"))
     grid.add_row(
@@ -291,6 +300,8 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         if found.plan is None
         else {**asdict(found.plan), "accuracy": found.plan.accuracy, "between": found.plan.between}
     )
+    if plan is not None:
+        del plan["public_measures"]  # they are those of "public_only"
     return {
         "model": found.path,
         "method": found.method,
@@ -303,6 +314,7 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         "public_only": {
             "model": found.own.name,
             f"cross_validated_{found.measured.replace(' ', '_')}": found.own.expected,
+            "measures": None if found.own_measures is None else found.own_measures.as_dict,
         },
         "test": None if found.tested is None else found.tested.as_document,
         "warning": found.warning,
@@ -311,6 +323,11 @@ def as_document(found: FitResult, seconds: float) -> dict[str, object]:
         "next": found.next_command,
         "seconds": round(seconds, 1),
     }
+
+
+def _classes(found: FitResult) -> str:
+    """The classes that public rows or a schema know."""
+    return escape(some_of([str(each) for each in found.model.classes_]))
 
 
 def _end_in_words(found: FitResult) -> str:

@@ -6,16 +6,17 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import Heading, one_of, some_of, whole
+from tacit._util.checks import Heading, one_of, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
-from tacit.algorithms.combination import MAPS, Outlook, look_ahead
+from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
@@ -46,7 +47,7 @@ from tacit.data.table_file import (
 from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import FEATURES, PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
-from tacit.estimators.planning import Plan
+from tacit.estimators.planning import Plan, measures_of_own
 from tacit.estimators.site_regressor import SiteEnsembleRegressor
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from tacit.estimators.at_scale import FileOwners
 
 TREES = "trees"  # of owners' answers, which no plan foresees
+_NAMED = 8  # columns to leave out, in a message
 _AT_ONCE = 1 << 25  # values of a table that is read at once
 _ESTIMATORS: dict[str, Any] = {
     kind.__name__: kind
@@ -151,6 +153,7 @@ def carry_out(request: FitRequest, screen: Screen) -> None:
         public_rows=len(sample.public.y),
         notes=notes,
         tested=tested,
+        own_measures=None if isinstance(own, OwnNumbers) else measures_of_own(own, sample.public),
     )
     show(result, console)
     screen.tell(**as_document(result, time.monotonic() - began))
@@ -196,7 +199,7 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
         return divide(
             request.open(data),
             roles,
-            whole("public_rows", files.public_rows, 10),
+            files.public_rows or 0,
             lambda count: drawing_order(count, stream, "public rows"),
         )
     known = request.open(public)
@@ -206,9 +209,11 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     names = [feature.name for feature in sample.schema.features]
     missing = sorted(set(names) - set(file.names))
     if missing:
+        columns = "column" if len(missing) == 1 else "columns"
+        options = " ".join(f"--leave-out {quote(name)}" for name in missing[:_NAMED])
         raise ValueError(
             f"{data} lacks {some_of(missing)}, which {roles.schema or public} has: add the "
-            f"column, or --leave-out {missing[0]}"
+            f"{columns}, or {options}{' and so on' if len(missing) > _NAMED else ''}"
         )
     file.require_numbers(sample.schema)
     where = request.options.get("engine") or "inline"
@@ -321,7 +326,7 @@ class Fitting:
                 estimator.trust,
                 estimator.delta,
             )
-            maps = MAPS if estimator.features == "auto" else (estimator.features,)
+            maps = None if estimator.features == "auto" else (estimator.features,)
             outlook = look_ahead(sample.public, own, asked, maps)
         return cls(method, estimator, owned, sample=sample, own=own, outlook=outlook)
 

@@ -5,6 +5,7 @@ A new estimator that can be saved is one more line of `METHODS`.
 """
 
 from dataclasses import dataclass, replace
+from glob import glob
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from tacit._util.checks import (
     check_writable,
     one_of,
     positive,
+    whole,
 )
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
@@ -360,9 +362,12 @@ def fit(
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     with on_interrupt():
+        from tacit.algorithms.public_baseline import load_candidates
         from tacit.cli._fitting import FitRequest, carry_out
         from tacit.data.cohort import Range
         from tacit.data.sample import ColumnRoles
+
+        load_candidates()
 
     roles = ColumnRoles(
         label,
@@ -374,6 +379,9 @@ def fit(
         bounds=None if target_range is None else Range(*target_range),
     )
     carry_out(FitRequest(method, options, files, headings, roles, seed=seed), screen)
+
+
+LEAST_GIVEN_UP = 10  # public rows, with which a model can be chosen
 
 
 @dataclass(frozen=True)
@@ -397,6 +405,8 @@ class FitFiles:
             raise ValueError("--public and --public-rows must not be given together")
         if self.public is None and self.public_rows is None:
             raise ValueError(_NO_PUBLIC.format(data=self.data))
+        if self.public_rows is not None:
+            whole("--public-rows", self.public_rows, LEAST_GIVEN_UP)
         headings = {
             file: check_table(file, label, column, written=self.written)
             for file, column in ((self.public, None), (self.data, owner), (self.test, None))
@@ -407,4 +417,25 @@ class FitFiles:
                 f"--public must be other rows than those of owners in {self.data}; --public-rows "
                 "gives up some"
             )
+        self._check_test()
         return headings
+
+    def _check_test(self) -> None:
+        """Refuse to measure on what was learned from: of owners' rows that would be exact figures
+        which nobody paid for.
+        """
+        if self.test is None or not self.test.exists():
+            return
+        for option, files in (("DATA", self.data), ("--public", self.public)):
+            among = [] if files is None else [files, *map(Path, glob(str(files)))]
+            if any(_holds(each, self.test) for each in among):
+                raise ValueError(
+                    f"--test {self.test} is also in {option}: give rows that nobody learned from"
+                )
+
+
+def _holds(place: Path, file: Path) -> bool:
+    """Whether a file, or a folder of them, has this one."""
+    if place.is_dir():
+        return file.resolve().is_relative_to(place.resolve())
+    return place.exists() and place.samefile(file)

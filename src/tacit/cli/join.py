@@ -187,6 +187,8 @@ def join(
     Example:
         tacit join https://host:8443 --data mine.parquet --policy policy.toml --dry-run
     """
+    way = Way.to(url, optional_key(campaign_key), authority, patience)
+
     from tacit.service.device.client import UnreachableError
     from tacit.service.device.disclosures import Preview, preview
     from tacit.service.device.join import Joining, RehearsalPart, join
@@ -194,7 +196,6 @@ def join(
     from tacit.wire.codec import load_plugins
 
     load_plugins()
-    way = Way.to(url, optional_key(campaign_key), authority, patience)
     part = None if rehearsal is None else RehearsalPart(rehearsal, first)
     if part is not None:
         warn_of_rehearsal()

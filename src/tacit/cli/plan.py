@@ -173,12 +173,14 @@ def _document(plan: "Plan | GroupPlan") -> dict[str, object]:
     """A plan as one JSON object."""
     from tacit.estimators.planning import Plan
 
-    more = (
+    more: dict[str, object] = (
         {"accuracy": plan.accuracy, "between": plan.between}
         if isinstance(plan, Plan)
         else {"together": plan.together}
     )
-    return {**asdict(plan), **more, "collect": plan.collect, "says": str(plan)}
+    measured = None if plan.public_measures is None else plan.public_measures.as_dict
+    more |= {"collect": plan.collect, "says": str(plan), "public_measures": measured}
+    return {**asdict(plan), **more}
 
 
 def _make_group_plans(
@@ -193,6 +195,7 @@ def _make_group_plans(
     records of sites, as for owners.
     """
     with on_interrupt():
+        from tacit.algorithms.public_baseline import load_candidates
         from tacit.data.table_file import read_sample
         from tacit.estimators.group_planning import (
             OwnerGroup,
@@ -201,6 +204,8 @@ def _make_group_plans(
             plan_sites,
         )
         from tacit.learners.peers.cells import Cells
+
+        load_candidates()
     step("reading")
     sample = read_sample(*rows)
     notes += sample.notes
@@ -243,9 +248,11 @@ def _make_plans(
     """One after the other, so that those that are done are kept; notes on columns come first."""
     with on_interrupt():
         from tacit.algorithms.combination import look_ahead
-        from tacit.algorithms.public_baseline import fit_public
+        from tacit.algorithms.public_baseline import fit_public, load_candidates
         from tacit.data.table_file import read_sample
         from tacit.estimators.planning import Plan
+
+        load_candidates()
     step("reading")
     sample = read_sample(file, roles)
     notes += sample.notes
@@ -270,6 +277,8 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
     if len(plans) < len(given) or not len(TRUSTS) < len(plans):
         for one in given:
             console.print(str(one))
+        for one in given[:1]:
+            _show_measures(one, console)
         if {each.trust for each in plans} == set(TRUSTS):
             rises = {each.trust: 100 * each.rise for each in plans}
             more = rises[HOW] - rises[NOBODY]
@@ -277,6 +286,13 @@ def _show(given: "list[Plan | GroupPlan]", notes: list[str], console: Console) -
                 console.print(f"If they trusted one of two servers: {more:+.1f} points more.")
     else:
         _show_table(plans, console)
+
+
+def _show_measures(plan: "Plan | GroupPlan", console: Console) -> None:
+    """What else people measure of the data user's rows alone."""
+    measured = plan.public_measures
+    if measured is not None and measured.others:
+        console.print(f"Your own rows alone, cross-validated: {measured.others} (95 % intervals).")
 
 
 def _show_table(plans: "list[Plan]", console: Console) -> None:
@@ -289,6 +305,7 @@ def _show_table(plans: "list[Plan]", console: Console) -> None:
     console.print(
         f"Your own {first.public_rows:,} rows alone: accuracy {alone} ({first.public_model})."
     )
+    _show_measures(first, console)
     table = table_of()
     for heading in ("owners", "epsilon", "trust", "accuracy", "rise", "log loss", "rounds"):
         table.add_column(heading, justify="right", no_wrap=heading in ("trust", "log loss"))

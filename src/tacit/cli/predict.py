@@ -364,7 +364,7 @@ def _tell(tally: _Tally, data: Path, out: Path, seconds: float, screen: Screen) 
         screen.say(f"{figures[0].name} {figures[0]} on {known}")
     elif tally.label is not None:
         what = "number" if tally.is_number else "class"
-        screen.say(f"no accuracy: no row has a {tally.label} that is a known {what}")
+        screen.say(f"no accuracy: column {tally.label!r} has a known {what} in no row")
     if len(figures) > 1:
         first = "" if tally.rows <= _MEASURED else f", of the first {_MEASURED:,} rows"
         told = ", ".join(f"{each.name} {each}" for each in figures[1:])

@@ -397,6 +397,8 @@ def vectors(
     from tacit.sums.prio3.vectors import judge_folder
 
     found = judge_folder(folder)
+    if not found:
+        raise ValueError(f"{folder} has no test vectors: name a folder with files of JSON")
     for verdict in found:
         screen.say(str(verdict))
     counts = {

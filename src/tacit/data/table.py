@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import Any, overload
 from unicodedata import normalize
 
@@ -158,16 +159,28 @@ def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
     if hasattr(frame, "column_names"):
         yield from zip(frame.column_names, frame.columns, strict=True)
     elif hasattr(frame, "iloc"):
-        for place, name in enumerate(frame.columns):
-            yield str(name), frame.iloc[:, place]
+        for name, column in frame.items():
+            yield str(name), column
     else:
         for name in frame.columns if hasattr(frame, "columns") else frame:
-            if isinstance(frame[name], str | bytes) or not hasattr(frame[name], "__len__"):
-                raise TypeError(
-                    f"column {str(name)!r} must be a list or array, got "
-                    f"{type(frame[name]).__name__}: one row is a list of one dict"
-                )
-            yield str(name), frame[name]
+            yield str(name), _one_column(str(name), frame[name])
+
+
+def _one_column(name: str, column: Any) -> Any:
+    """`column`, if it has a value for each row."""
+    what = f"column {name!r} must be a list or array, got"
+    if isinstance(column, Iterator):
+        raise TypeError(f"{what} {type(column).__name__}: give list(...) of it")
+    if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+        raise TypeError(f"{what} {type(column).__name__}: one row is a list of one dict")
+    if getattr(column, "ndim", 1) != 1:
+        raise TypeError(f"{what} one of shape {column.shape}: give each of its columns a name")
+    return column
+
+
+def first_columns(frame: Any, count: int) -> dict[str, Any]:
+    """At most so many of its columns, as a mapping."""
+    return dict(islice(_named_columns(frame), count))
 
 
 def _is_records(table: Any) -> bool:
@@ -386,9 +399,19 @@ def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
 
 def name_owners(owners: AnyArray) -> AnyArray:
     """The name of each row's owner, as text."""
-    values = [(type(value), value) for value in owners.tolist()]  # True == 1, and says another
+    kept = [value if _can_be_looked_up(value) else str(value) for value in owners.tolist()]
+    values = [(type(value), value) for value in kept]  # True == 1, and says another
     name_of = {key: _owner_name(key[1]) for key in set(values)}
     return np.array([name_of[key] for key in values], dtype=np.str_)
+
+
+def _can_be_looked_up(value: Any) -> bool:
+    """A list, a dict, or what holds one, is no key: it is known by its text."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _owner_name(value: Any) -> str:

@@ -74,7 +74,9 @@ def plan_html(plan: Plan) -> str:
                 f'<span style="flex:none;background:{colour};width:{value / 10:.2f}em"></span>'
                 f"<span>{value:.1f} %</span></div>"
             )
-    return f"<p><b>{mark}</b></p>{bars}<p>{escape(str(plan))}</p>"
+    measured = plan.public_measures
+    others = "" if measured is None else f"Your own rows alone, cross-validated: {measured.others}."
+    return f"<p><b>{mark}</b></p>{bars}<p>{escape(str(plan))}</p><p>{escape(others)}</p>"
 
 
 class Shown:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import in_digits
+from tacit._util.checks import check_place, in_digits
 from tacit._util.types import FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.explanation import Explainer
@@ -42,7 +42,7 @@ def write_onnx(saved: SavedModel, path: str | Path) -> None:
     """Write the graph of a saved model, whole or not at all."""
     import onnx
 
-    target = Path(path)
+    target = check_place(Path(path))
     draft = target.with_name(f"{target.name}.part")
     try:
         draft.write_bytes(onnx_model(saved).SerializeToString())

@@ -27,14 +27,15 @@ from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
 from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
 from tacit.engines.inline import Inline
-from tacit.estimators.measures import VARIANCE
+from tacit.estimators.measures import VARIANCE, Measures, measure, measure_numbers
 from tacit.estimators.peer_methods import method_of
-from tacit.estimators.sites import loss_of
+from tacit.estimators.planning import measures_of_own
 from tacit.learners.models.scores import logistic
 from tacit.learners.peers.alike import ALIKE, telling_columns
 from tacit.learners.peers.cells import Cells
+from tacit.learners.sites.losses import loss_of
 from tacit.learners.sites.perturbation import LARGEST
-from tacit.learners.sites.projection import LinearModel, winners
+from tacit.learners.sites.projection import LinearModel, chances_of, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.mechanisms.streams import seeded
 
@@ -76,7 +77,8 @@ class OwnerGroup:
 class GroupPlan:
     """What asking a group is expected to bring; its text says it in words. `alone` is the `measure`
     of the public rows alone, cross-validated, `rise` what the group should add to it if it were
-    asked, and `doubt` the standard error of that over plays.
+    asked, and `doubt` the standard error of that over plays; `public_measures` is what else people
+    measure of the public rows alone, cross-validated too.
     """
 
     method: str
@@ -86,6 +88,7 @@ class GroupPlan:
     alone: float
     rise: float
     doubt: float
+    public_measures: Measures | None = None
 
     @property
     def together(self) -> float:
@@ -160,12 +163,17 @@ def plan_sites(query: TrainSite, public: Public, combine: str, group: OwnerGroup
 
     unseen = np.array([one.scores for one in own]).T
     alone = float(np.mean(winners(unseen) == known.y))
-    if not known.classes:
+    if known.classes:
+        measured = measure(chances_of(unseen), known.y)
+    else:
         missed = (known.y - steps_of(unseen[:, 0])) ** 2
         alone = 1 - float(missed.mean()) / max(float(known.y.var()), 1.0)
-    measure = ACCURACY if known.classes else VARIANCE
+        spread = measure_numbers(steps_of(unseen[:, 0]), known.y.astype(np.float64))
+        measured = Measures(spread.rows, spread.figures[:-2])  # RMSE and MAE would be of levels
+    name = ACCURACY if known.classes else VARIANCE
     found = _play_all(group, known, worlds, play)
-    return _plan_of("sites", group, len(public.y), measure, alone, played=found)
+    plan = _plan_of("sites", group, len(public.y), name, alone, played=found)
+    return replace(plan, public_measures=measured)
 
 
 def _linear_worlds(query: TrainSite, known: Public, alone: Sequence[PublicOnly]) -> PlayedWorlds:
@@ -229,7 +237,8 @@ def plan_peers(
 
     found = _play_all(group, known, lambda _: world, play)
     alone = own.expected or float(np.bincount(known.y).max() / len(known.y))
-    return _plan_of(method, group, len(public.y), ACCURACY, alone, played=found)
+    said = _plan_of(method, group, len(public.y), ACCURACY, alone, played=found)
+    return replace(said, public_measures=measures_of_own(own, known))
 
 
 def _plan_of(

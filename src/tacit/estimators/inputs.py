@@ -22,11 +22,12 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, LateRows, NumberSchema, Public
-from tacit.data.sample import Sample, first_notes
+from tacit.data.sample import WIDE, Sample, check_first, first_notes
 from tacit.data.schema import Schema, as_floats
 from tacit.data.table import (
     UserTable,
     conform_owners,
+    first_columns,
     is_frame,
     is_known,
     keep_frame,
@@ -193,10 +194,10 @@ def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
             )
         with _of_public_rows():
             X = accept_table(estimator, public[0], reset=False)
-            return X, accept_labels(estimator, X, public[1], finite=False)
+            return X, _finite(accept_labels(estimator, X, public[1], finite=False))
     with _of_public_rows():
         table = _of_some_size(read_frame(public[0]))
-        labels = accept_labels(estimator, table, public[1], finite=False)
+        labels = _finite(accept_labels(estimator, table, public[1], finite=False))
     theirs = getattr(estimator, "feature_names_in_", None)
     if estimator.schema is None and theirs is not None:
         there = set(theirs)
@@ -257,11 +258,14 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def _array_of(X: Any, kind: Any) -> AnyArray:
     """Rows as an array, unless they are none."""
-    if X is None or isinstance(X, bytes):
+    if X is None or isinstance(X, bytes | Iterator):
+        given = "nothing" if X is None else type(X).__name__
         raise ValueError(
-            f"Expected 2D array, got {'nothing' if X is None else 'bytes'} instead: X must be rows "
-            "of numbers, a data frame, a dict of columns or the path of a file"
+            f"Expected 2D array, got {given} instead: X must be rows of numbers, a data frame, a "
+            "dict of columns or the path of a file"
         )
+    if hasattr(X, "to_frame"):  # a column of pandas or polars, which has no reshape
+        raise ValueError("Expected 2D array, got 1D array instead: give one column as X.to_frame()")
     try:
         return np.asarray(X, dtype=kind)
     except ValueError:
@@ -272,6 +276,9 @@ def _array_of(X: Any, kind: Any) -> AnyArray:
 
 def _of_some_size(table: UserTable) -> UserTable:
     """Named columns, if there are rows and some of them."""
+    if table.left_out and not table.columns:
+        why = "; ".join(f"{name!r} holds {what}" for name, what in table.left_out.items())
+        raise ValueError(f"X has no column to learn from: {why}")
     if 0 in (table.shape[0], len(table.columns) + len(table.left_out)):
         raise ValueError(f"Found a table with 0 sample(s) or 0 feature(s) (shape={table.shape})")
     return table
@@ -305,12 +312,22 @@ def accept_rows(estimator: Any, X: Any, public: Any) -> Any:
     """Owners' rows, to be fitted. Where public rows say what columns hold, what is no number in an
     array of numbers is missing: no row stops a fit. Without them scikit-learn's rules are kept.
     """
+    if isinstance(public, tuple | list) and len(public) == 2 and estimator.schema is None:
+        _check_columns(public[0])
     numbers = public is not None and estimator.schema is None and not is_frame(X)
     if numbers and isinstance(X, list | tuple | np.ndarray):
         values = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
         if values.ndim == 2 and values.dtype.kind in "OUS":
             X = as_floats(values.ravel()).reshape(values.shape)
     return accept_table(estimator, X, reset=True)
+
+
+def _check_columns(frame: Any) -> None:
+    """Refuse a frame with more columns than a model learns from before all of them are read."""
+    names = getattr(frame, "column_names", getattr(frame, "columns", ()))
+    names = frame if isinstance(frame, dict) else names
+    if len(names) > WIDE:
+        check_first(read_frame(first_columns(frame, WIDE)), len(names))
 
 
 def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
@@ -328,10 +345,19 @@ def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:
         )
     # of a list NumPy would make texts if one is a text, or numbers of truth values if one is one
     given = np.array(y, dtype=object) if isinstance(y, list | tuple) else _without_masks(y)
+    if getattr(getattr(given, "dtype", None), "kind", "") == "c":  # scikit-learn would quote them
+        raise ValueError("Complex data not supported: y must be classes or numbers")
     labels: AnyArray = column_or_1d(given, warn=True)
     if finite and labels.dtype.kind != "O":
         assert_all_finite(labels, input_name="y")
     check_consistent_length(X, labels)
+    return labels
+
+
+def _finite(labels: AnyArray) -> AnyArray:
+    """Labels of the data user's own rows, which may be missing, but not infinite."""
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise ValueError("y must be finite where it is known, and some labels are infinite")
     return labels
 
 
@@ -370,10 +396,16 @@ def _names_of_rows(owners: Any, rows: int) -> AnyArray:
             f"owners must name one owner per row: of a frame give X[{owners!r}], and take it out "
             "of X"
         )
+    if isinstance(owners, dict | set | frozenset | Iterator):
+        raise TypeError(
+            f"owners must name one owner per row, in their order, got a {type(owners).__name__}: "
+            "give a list, an array or a column"
+        )
     names: AnyArray = np.asarray(owners)
     if names.shape != (rows,):
+        several = ": of several columns make one name" if names.ndim == 2 else ""
         raise ValueError(
-            f"owners must name one owner per row, got shape {names.shape} for {rows} rows"
+            f"owners must name one owner per row, got shape {names.shape} for {rows} rows{several}"
         )
     return names
 

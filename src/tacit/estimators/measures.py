@@ -12,7 +12,7 @@ variance explained (R^2). How well the rows of a file fit a model is said beside
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from pathlib import Path
@@ -24,6 +24,7 @@ from tacit._util.types import BoolArray, FloatArray, IntArray
 
 _BINS = 10  # of the chance of the predicted class, for calibration
 _SMALLEST = 1e-15  # a chance of 0 for what happened costs that of this
+_AMOUNTS = "RMSE", "MAE"  # in the unit of the target
 _SHOWN = 5  # columns in a line of misfits
 
 
@@ -67,6 +68,26 @@ class Measures:
         return next(figure for figure in self.figures if figure.name == name)
 
     @property
+    def others(self) -> str:
+        """All but the first in one line, each with its interval.
+
+        >>> Measures(9, (Figure("accuracy", 0.9, 0.1), Figure("AUC", 0.8, 0.05))).others
+        'AUC 0.800 ± 0.050'
+        """
+        return ", ".join(f"{figure.name} {figure}" for figure in self.figures[1:])
+
+    @classmethod
+    def read(cls, rows: int, found: Mapping[str, Mapping[str, float]]) -> "Measures":
+        """What `as_dict` wrote."""
+        return cls(
+            rows,
+            tuple(
+                (Amount if name in _AMOUNTS else Figure)(name, **figure)
+                for name, figure in found.items()
+            ),
+        )
+
+    @property
     def as_dict(self) -> dict[str, dict[str, float]]:
         """For documents."""
         return {each.name: {"value": each.value, "error": each.error} for each in self.figures}
@@ -103,6 +124,16 @@ def measure(chances: FloatArray, classes: IntArray) -> Measures:
             for name, value, moves in found
         ),
     )
+
+
+def side_by_side(
+    ours: Sequence[Figure], alone: Sequence[Figure]
+) -> list[tuple[Figure, Figure | None]]:
+    """Each measure with that of the other model on the same rows; None where there is none, as F1
+    of a class that neither any row has nor this model says.
+    """
+    known = {each.name: each for each in alone}
+    return [(each, known.get(each.name)) for each in ours]
 
 
 VARIANCE = "variance explained"

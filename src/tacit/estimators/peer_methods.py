@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, positive
+from tacit._util.checks import bad, check_place, one_of, positive
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.peers import (
     Attributes,
@@ -186,7 +186,7 @@ def keep_own(path: Path, cells: Cells, own: Scores) -> None:
     `tacit.load` reads it.
     """
     content = encode(_keep_own(cells, own))
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    draft = check_place(path).with_name(f"{path.name}.{os.getpid()}.part")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(content)

@@ -14,7 +14,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -22,7 +21,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import tacit
-from tacit._util.checks import bad
+from tacit._util.checks import bad, check_place
 from tacit._util.types import FloatArray
 from tacit.data.cohort import NumberSchema, Range  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema
@@ -173,11 +172,7 @@ class Savable:
         where it is set, is the name of the column that the model predicts.
         """
         content = self.content()
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(ENOENT, f"No such file: there is no folder {target.parent}")
-        if target.is_dir():
-            raise IsADirectoryError(f"{target} is a folder: name a file in it")
+        target = check_place(Path(path))
         draft = target.with_name(f"{target.name}.{os.getpid()}.part")
         try:
             draft.write_bytes(encode(content))

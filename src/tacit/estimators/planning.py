@@ -8,11 +8,14 @@ from typing import Any
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.kernels import in_arrays
-from tacit.algorithms.combination import LEAST_GAIN, Outlook, look_ahead
+from tacit.algorithms.combination import BY_PRODUCTS, LEAST_GAIN, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.question import DELTA, Population
+from tacit.data.cohort import Public
 from tacit.data.sample import Sample
 from tacit.data.schema import Schema
+from tacit.estimators.measures import Measures, measure
+from tacit.learners.models.scores import softmax
 from tacit.mechanisms.spaces import Ball
 from tacit.sums import HOW, NOBODY
 from tacit.sums.halves import Batch, SumTerms
@@ -62,6 +65,12 @@ class Plan:
         With two servers, the chance that epsilon does not hold.
     unit : str, default="owner"
         "record" where owners are records of sites, which add up over them.
+    public_measures : Measures or None, default=None
+        What else people measure of the data user's own model, cross-validated like its accuracy,
+        with 95 % intervals; None where rows are too few to tell.
+    unasked : float, default=0.0
+        Where nobody is to be asked: what a model by columns and their products, which fit makes of
+        the data user's rows alone where they show it to be better, should add to its accuracy.
     """
 
     owners: int
@@ -80,6 +89,8 @@ class Plan:
     trust: str = NOBODY
     delta: float = 0.0
     unit: str = "owner"
+    public_measures: Measures | None = None
+    unasked: float = 0.0
 
     @property
     def collect(self) -> bool:
@@ -138,7 +149,7 @@ class Plan:
             public_rows=len(public.y),
             public_model=belief.own.name,
             public_accuracy=alone,
-            rise=outlook.promised,
+            rise=0.0 if outlook.why_not else outlook.promised,
             gain=outlook.gain,
             features=outlook.features,
             numbers=outlook.numbers,
@@ -148,6 +159,8 @@ class Plan:
             trust=population.trust,
             delta=population.delta if population.summed else 0.0,
             unit="record" if population.site_records else "owner",
+            public_measures=measures_of_own(belief.own, public),
+            unasked=outlook.promised if outlook.why_not else 0.0,
         )
 
     def _repr_html_(self) -> str:
@@ -169,9 +182,15 @@ class Plan:
         rows = f"your own {self.public_rows:,} rows"
         if not self.collect:
             add = "may well add nothing" if self.gain >= LEAST_GAIN else "are not expected to add"
+            better = ""
+            if self.public_accuracy is not None and self.unasked >= _SEEN:
+                better = (
+                    f" {BY_PRODUCTS.capitalize()}, which fit makes of them without asking anybody, "
+                    f"should have {self.public_accuracy + self.unasked:.3f}."
+                )
             return (
                 f"Do not collect: {whom} {add} to {rows} (accuracy {alone}, {self.public_model}): "
-                f"{self.why_not}."
+                f"{self.why_not}.{better}"
             )
         each = "" if self.trust == NOBODY else " in each round"
         return (
@@ -198,6 +217,11 @@ class Plan:
         rare class it may not where probabilities get much better.
         """
         return self.rise >= _SEEN
+
+
+def measures_of_own(own: PublicModel, public: Public) -> Measures | None:
+    """What people measure of the data user's own model, on rows that it was not fitted to."""
+    return None if own.judged is None else measure(softmax(own.judged), public.y)
 
 
 def _report_bytes(outlook: Outlook) -> int:

@@ -89,7 +89,7 @@ def draw(chart: Chart) -> Drawing:
     places: Sequence[float] = range(1, chart.steps + 1) if chart.steps else _places(chart.lines)
     ends = (0.5, chart.steps + 0.5) if chart.steps else widen(places, chart.x_scale, 0.04)
     across = Scale(*ends, _LEFT, WIDTH - _RIGHT, chart.x_scale)
-    low, high, grid = nice_ends([*_reach(chart), *chart.y_ends], chart.y_scale)
+    low, high, grid = upright_axis(chart)
     down = Scale(low, high, HEIGHT - _BOTTOM, _TOP, chart.y_scale)
     numbers = {(line.kind, line.is_level): count() for line in chart.lines}
     shapes, curves = count(), []
@@ -114,6 +114,11 @@ def draw(chart: Chart) -> Drawing:
         columns=_columns(_written(places, chart), across),
         figures=as_table(chart),
     )
+
+
+def upright_axis(chart: Chart) -> tuple[float, float, tuple[float, ...]]:
+    """Ends and grid of the vertical axis, the same on pages and in pictures."""
+    return nice_ends([*_reach(chart), *chart.y_ends], chart.y_scale)
 
 
 def as_table(chart: Chart) -> tuple[tuple[str, ...], ...]:

@@ -19,7 +19,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tacit._util.checks import in_digits
 from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table
-from tacit.render.drawing import Curve, Drawing, as_table, draw, short, widen
+from tacit.render.drawing import Curve, Drawing, as_table, draw, short, upright_axis, widen
 
 
 def environment(package: str) -> Environment:
@@ -303,11 +303,10 @@ def _figure_of(chart: Chart) -> Any:
     axis.grid(axis="y", color="0.9")
     axis.set_axisbelow(True)
     axis.spines[["top", "right"]].set_visible(False)
-    if chart.y_ends:
-        low, high = axis.get_ylim()
-        axis.set_ylim(min(low, *chart.y_ends), max(high, *chart.y_ends))
-    if chart.y_scale == "linear" and min(y for line in chart.lines for y in line.y) >= 0:
-        axis.set_ylim(bottom=max(0.0, axis.get_ylim()[0]))
+    low, high, grid = upright_axis(chart)
+    axis.set_yticks(grid, [short(value) for value in grid])
+    axis.set_yticks([], minor=True)
+    axis.set_ylim(low, high)
     figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     return figure
 

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, seeded
 from tacit.data.cohort import Public
+from tacit.estimators.measures import measure
 from tacit.learners.learner import ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
@@ -133,6 +134,21 @@ def test_the_page_says_what_is_going_on():
     ):
         assert words in text, words
     assert re.search(r"Ratio 1 1 0.25 0.1 0.11 1.10", text)
+
+
+def test_both_models_are_shown_by_all_measures_on_the_same_test_rows():
+    chances, y = np.array([[0.8, 0.2], [0.3, 0.7], [0.6, 0.4], [0.4, 0.6]]), np.array([0, 1, 1, 0])
+    ours, alone = measure(chances, y), measure(np.full((4, 2), 0.5), y)
+    wrong = {"error": 0.5, "stderr": 0.25}
+    test = {"rows": 4, "ours": wrong, "alone": wrong}
+    measured = {"ours": ours.as_dict, "alone": alone.as_dict}
+    html = page(figures(state="ended", test={**test, "measures": measured}))
+    text = " ".join(Outline(html).text.split())
+    for name in ("balanced accuracy", "F1", "AUC", "log loss", "calibration error"):
+        shown = f"{name[0].upper()}{name[1:]} {ours[name]} {alone[name]}"
+        assert shown in text, shown
+    before = page(figures(state="ended", test=test))  # archived when only errors were kept
+    assert "by other measures" not in before
 
 
 def test_the_page_is_in_order_for_keyboards_and_readers():

@@ -8,6 +8,7 @@ import httpx
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from tacit.cli.serve import give_tokens
 from tacit.service.coordinator import intake
 from tacit.service.coordinator import records as records_module
 from tacit.service.coordinator import store as store_module
@@ -89,6 +90,13 @@ def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, stor
 def test_tokens_that_nobody_used_are_withdrawn(records, store):
     assert records.withdraw_tokens() == 2
     assert not enrol(store, KEYS[2], TOKENS[2])
+
+
+def test_serving_again_has_as_many_tokens_as_were_asked_for(store, tmp_path):
+    assert [give_tokens(store, tmp_path, wanted) for wanted in (4, 4, 6, 0)] == [4, 0, 2, 0]
+    given = (tmp_path / "tokens").read_text().split()
+    assert len(set(given)) == 6
+    assert len(Records(store).tokens()) == 6
 
 
 def test_tokens_are_listed_expire_and_are_withdrawn_one_by_one(records, store):

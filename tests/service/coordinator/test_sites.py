@@ -108,6 +108,10 @@ def test_sites_train_and_the_model_is_that_of_one_process_byte_for_byte(tmp_path
     assert status["test"]["rows"] == 300
     assert status["test"]["ours"]["error"] == pytest.approx(1 - right)
     assert 0 < status["test"]["alone"]["error"] < 0.5
+    measured = status["test"]["measures"]
+    assert measured["ours"]["accuracy"]["value"] == pytest.approx(right)
+    assert measured["ours"]["AUC"]["value"] > measured["ours"]["accuracy"]["value"]
+    assert list(measured["ours"]) == list(measured["alone"])
     named = sorted(status["voices"], key=lambda voice: voice["name"])
     in_file = [each["weights"] for each in again.report_]
     assert [voice["weight"] for voice in named] == [abs(weight) for (weight,) in in_file]

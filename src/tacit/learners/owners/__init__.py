@@ -44,7 +44,7 @@ def learner_of(learner: Any) -> Learner:
     """A learner by name, or the one given."""
     if isinstance(learner, Learner):
         return learner
-    if learner not in LEARNERS:
+    if isinstance(learner, str) and learner not in LEARNERS:
         load_plugins()
     return LEARNERS[one_of("learner", learner, LEARNERS)]()
 

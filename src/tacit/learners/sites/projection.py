@@ -190,11 +190,20 @@ class LinearModel:
         """Chances of the classes of encoded rows: logistic probabilities of the scores; for more
         than two classes, made to add up to 1.
         """
-        chances = logistic(self.scores(X))
-        if chances.shape[1] == 1:
-            return np.hstack([1 - chances, chances])
-        chances = np.maximum(chances, 1e-300)
-        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+        return chances_of(self.scores(X))
+
+
+def chances_of(scores: FloatArray) -> FloatArray:
+    """Chances of the classes by scores (rows, vectors).
+
+    >>> chances_of(np.zeros((1, 1))).tolist(), chances_of(np.zeros((1, 4))).tolist()
+    ([[0.5, 0.5]], [[0.25, 0.25, 0.25, 0.25]])
+    """
+    chances = logistic(scores)
+    if chances.shape[1] == 1:
+        return np.hstack([1 - chances, chances])
+    chances = np.maximum(chances, 1e-300)
+    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def winners(scores: FloatArray) -> IntArray:

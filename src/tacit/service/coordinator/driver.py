@@ -41,7 +41,7 @@ from tacit.service.coordinator.tables import (
     VOID,
     Question,
 )
-from tacit.service.kinds.kind import Published, guesses_of
+from tacit.service.kinds.kind import Published, guesses_of, measures_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode
 from tacit.wire.envelopes import sign
@@ -337,7 +337,9 @@ class Driver:
             progress = progress.beside(public, alone)
         if test is not None:
             models = model, self._terms.alone(result, public)
-            progress = progress.with_test(test, *(guesses_of(each, test.X) for each in models))
+            guesses = (guesses_of(each, test.X) for each in models)
+            measured = (measures_of(each, test, public) for each in models)
+            progress = progress.with_test(test, *guesses).with_measures(*measured)
         return progress
 
     def _publish(self, result: Any, asked: list[Question]) -> None:

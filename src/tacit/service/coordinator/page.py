@@ -7,6 +7,8 @@ from math import exp
 from typing import Any, NamedTuple
 
 from tacit.estimators.guarantee import Guarantee, under_two_servers
+from tacit.estimators.measures import VARIANCE as VARIANCE_EXPLAINED
+from tacit.estimators.measures import Figure, Measures, side_by_side
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.render.document import Chart, Line
 from tacit.render.drawing import draw
@@ -250,10 +252,13 @@ class ComparedModel(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What is published beside the data user's sample alone, on the same rows."""
+    """What is published beside the data user's sample alone, on the same rows; `measures` are lines
+    of a table, what else people measure of either.
+    """
 
     caption: str
     bars: tuple[ComparedModel, ComparedModel]
+    measures: tuple[tuple[Figure, Figure | None], ...] = ()
 
 
 def comparison_of(status: dict[str, Any]) -> Comparison | None:
@@ -274,7 +279,19 @@ def comparison_of(status: dict[str, Any]) -> Comparison | None:
         ComparedModel(name, look, 1 - each["error"], each["stderr"])
         for (name, look), each in zip(names, both, strict=True)
     )
-    return Comparison(caption, (one, other))
+    return Comparison(caption, (one, other), _other_measures(test or {}))
+
+
+def _other_measures(test: dict[str, Any]) -> tuple[tuple[Figure, Figure | None], ...]:
+    """All that was measured on test rows but what bars show."""
+    if "measures" not in test:  # none, or archived before there were any
+        return ()
+    ours, alone = (Measures.read(test["rows"], test["measures"][who]) for who in ("ours", "alone"))
+    return tuple(
+        each
+        for each in side_by_side(ours.figures, alone.figures)
+        if each[0].name not in ("accuracy", VARIANCE_EXPLAINED)
+    )
 
 
 def chart_of(status: dict[str, Any]) -> Chart | None:

@@ -27,6 +27,7 @@ from starlette.concurrency import run_in_threadpool
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.data.cohort import Public
+from tacit.estimators.measures import Measures
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import PURPOSE, Answer, Invitation
@@ -352,6 +353,11 @@ class Progress:
             "alone": error_of(test, alone),
         }
         return replace(self, test=found)
+
+    def with_measures(self, ours: Measures, alone: Measures) -> "Progress":
+        """With what people measure of both on the same test rows."""
+        found = {"ours": ours.as_dict, "alone": alone.as_dict}
+        return replace(self, test={**(self.test or {}), "measures": found})
 
     @property
     def text(self) -> str:

@@ -166,6 +166,8 @@ class CampaignSpec(ABC):
         """The rows that models are compared on, by the campaign's schema; None: there are none."""
         if self.test is None:
             return None
+        if self.test.exists() and self.test.samefile(self.sample):
+            raise ValueError(f"test must be other rows than the sample's, got {self.test} for both")
         file = TableFile.open(self.test)
         owned = read_owned(file, ColumnRoles(self.label), schema, one_owner=True)
         labels = schema.encode_labels(owned.labels)

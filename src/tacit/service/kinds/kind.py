@@ -18,10 +18,11 @@ import tacit
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
-from tacit.data.cohort import Public, steps_of
+from tacit.data.cohort import LEVELS, Public, Range, steps_of
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
+from tacit.estimators.measures import Measures, measure, measure_numbers
 from tacit.estimators.persistence import SavedModel, Stages, attributes_of
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import ScoreModel
@@ -121,6 +122,19 @@ def guesses_of(model: Published, X: FloatArray) -> Guesses:
     if isinstance(model, LinearModel) and model.bounds is not None:
         return steps_of(model.scores(X)[:, 0])
     return np.asarray(np.argmax(model.probabilities(X), axis=1))
+
+
+def measures_of(model: Published, rows: Public, sample: Public) -> Measures:
+    """What people measure of a model on rows that it has not seen; `sample` is the data user's, by
+    whose frequencies an ensemble without members speaks.
+    """
+    if isinstance(model, LinearModel) and model.bounds is not None:
+        bounds = Range(*model.bounds)
+        told = bounds.numbers(model.scores(rows.X)[:, 0])
+        return measure_numbers(told, bounds.stretch(2 * rows.y / LEVELS - 1))
+    if isinstance(model, Ensemble):
+        return measure(model.parts(model.votes(rows.X), _frequencies(sample)), rows.y)
+    return measure(model.probabilities(rows.X), rows.y)
 
 
 def _frequencies(public: Public) -> FloatArray:
