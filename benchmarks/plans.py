@@ -97,7 +97,7 @@ def measured_in_rows(lines: Iterable[str]) -> Iterator[Measured]:
 def check_plans(task: Task, measured: Iterable[Measured]) -> Iterator[tuple[PlanRow, bool]]:
     """Settings of one task: plans beside what came, and whether accuracy was where they say."""
     wanted = list(measured)
-    made: dict[tuple[int, int, str, float], Plan] = {}
+    made: dict[tuple[int, int, str, float], tuple[Plan, float]] = {}
     for rows, run in dict.fromkeys((each.public_rows, run) for each in wanted for run in each.runs):
         public = task.public(rows, run)
         own = fit_public(public)
@@ -107,10 +107,10 @@ def check_plans(task: Task, measured: Iterable[Measured]) -> Iterator[tuple[Plan
             crowd = Population(task.owners, each.epsilon, task.rows, each.trust)
             begun = look is not None and look.combination.population.summed and crowd.summed
             look = look.among(crowd) if look and begun else look_ahead(public, own, crowd)
-            made[rows, run, each.trust, each.epsilon] = Plan.of(look)
+            made[rows, run, each.trust, each.epsilon] = (Plan.of(look), look.promised)
     for each in wanted:
-        plans = [made[each.public_rows, run, each.trust, each.epsilon] for run in each.runs]
-        rises = np.array([plan.rise for plan in plans])
+        both = [made[each.public_rows, run, each.trust, each.epsilon] for run in each.runs]
+        plans, rises = [plan for plan, _ in both], np.array([rise for _, rise in both])
         low, high = np.mean([plan.between for plan in plans], axis=0)
         yield (
             PlanRow(

@@ -429,13 +429,16 @@ def _standing(door: Doorstep) -> list[tuple[Standing, dict[str, int], int]]:
     ]
 
 
-async def strangers(door: Doorstep, times: int) -> Table:
+async def strangers(
+    door: Doorstep, times: int, say: Callable[[str], None] = lambda _: None
+) -> Table:
     """Every kind in turn; then whether the question and the count of reports are as they were."""
     before, standing = await door.question(), _standing(door)
-    rows = [
-        await visit(door, attempt, expected, name, times)
-        for name, (attempt, expected) in KINDS.items()
-    ]
+    rows = list[Strangers]()
+    for name, (attempt, expected) in KINDS.items():
+        began = time.monotonic()
+        rows.append(await visit(door, attempt, expected, name, times))
+        say(f"{name}: {rows[-1].refused} of {times} refused, {time.monotonic() - began:.1f} s")
     unchanged = await door.question() == before and _standing(door) == standing
     clean = [each.store.reports_of(1) for each in door.both] == [[], []]
     honest = [await _count_once(door, each) for each in door.both] == [True, True]
@@ -469,12 +472,14 @@ def _yes(true: bool) -> str:
     return "yes" if true else "NO"
 
 
-def measure(folder: Path, database: str, times: int) -> Table:
-    """Set a coordinator up and let strangers come."""
+def measure(
+    folder: Path, database: str, times: int, say: Callable[[str], None] = lambda _: None
+) -> Table:
+    """Set a coordinator up and let strangers come; each kind is said when it has been."""
 
     async def main() -> Table:
         async with Doorstep.open(folder, database) as door:
-            return await strangers(door, times)
+            return await strangers(door, times, say)
 
     return asyncio.run(main())
 
@@ -485,7 +490,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=50, help="attempts of each kind")
     times = parser.parse_args().times
     with tempfile.TemporaryDirectory() as folder, postgres("fsync=off") as server:
-        table = measure(Path(folder), server.fresh(), times)
+        table = measure(Path(folder), server.fresh(), times, lambda said: print(said, flush=True))
     table.show(Console(width=110, highlight=False))
     if "BROKEN" in table.title or not all(
         row.verdict is not None and row.verdict.met for row in table.rows

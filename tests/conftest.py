@@ -37,12 +37,12 @@ def candidates_fitted_once():
     """
     fit, kept = public_baseline._fit_model, dict[Any, Any]()
 
-    def fit_once(make, X, y, threads):
+    def fit_once(make, X, y):
         key = make, X.shape, X.strides, X.tobytes(), y.tobytes()
         if key not in kept:
             if len(kept) == 300:
                 kept.clear()
-            kept[key] = fit(make, X, y, threads)
+            kept[key] = fit(make, X, y)
         return kept[key]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,5 +1,6 @@
 """Combining sites' models: the paper's two ways, ours, and that ours does no harm."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -265,6 +266,21 @@ def test_rehearsal_whitens_where_a_weak_column_decides():
     kept = tune_site(question(z, (0.2,)), z, (z[:, 0] > 0).astype(int), 0.2, projections_of(z))
     assert kept.easing == 1.0
     assert np.ptp(kept.projection.stretch[:6]) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("privacy", ["objective", "output"])
+def test_what_is_rehearsed_is_what_a_site_would_release(privacy):
+    """Up to a hundredth of its noise; another ridge, as a near miss, is farther."""
+    X, y = population(600)
+    query = replace(question(X, (1.0,)), privacy=privacy, projection=projections_of(X)[1])
+    sites, coins = Cohort.of(X, y, np.arange(600) % 3), seeded(4)
+    rehearsed = query.rehearse(sites, 1.0, coins).reshape(3, -1)
+    released = query.collect(query.release(sites, 1.0, coins), 1.0).values
+    plan = query.plan(1.0)
+    near = (plan.tilt_size / plan.ridge + plan.noise_size) / 100
+    assert np.abs(rehearsed - released).max() < near
+    other = replace(query, ridge=1.2 * plan.ridge).rehearse(sites, 1.0, coins).reshape(3, -1)
+    assert np.abs(other - released).max() > near
 
 
 def test_rehearsal_is_public_and_the_same_every_time():

@@ -30,7 +30,7 @@ from tacit.engines.inline import Inline
 from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Joined
-from tacit.learners.models.scores import Mapped, contrasts
+from tacit.learners.models.scores import Mapped, contrasts, softmax
 from tacit.learners.query import Answer
 
 OWNERS, ROWS = 3000, 2
@@ -260,7 +260,58 @@ def test_public_rows_choose_how_smooth_features_are():
         public = Public(X, labels, 2)
         start = WideStart.of(public, fit_public(public, ["logistic regression"]))
         assert isinstance(start.map.expansion, Joined)
-        assert {type(part) for part in start.map.expansion.parts} == set(kinds)
+        wide, _ = start.map.expansion.parts
+        assert isinstance(wide, Joined)
+        assert {type(part) for part in wide.parts} == set(kinds)
+
+
+def _fresh_loss(scores, labels):
+    return float(-np.log(softmax(scores)[np.arange(len(labels)), labels]).mean())
+
+
+@pytest.mark.parametrize("kind", ["one column", "circle"])
+def test_the_start_is_hardly_behind_the_better_of_own_model_and_wide_features(kind):
+    """On rows that nobody has seen: a column of forty that counts is what the own model is good
+    at, a circle what wide features are.
+    """
+    coins = np.random.default_rng(5)
+    X = coins.uniform(-1, 1, size=(4400, 40 if kind == "one column" else 6))
+    score = 3 * X[:, 0] if kind == "one column" else 6 * ((X[:, :2] ** 2).sum(axis=1) - 0.6)
+    y = (coins.random(len(X)) < 1 / (1 + np.exp(-score))).astype(int)
+    public, (test, labels) = Public(X[:400], y[:400], 2), (X[400:], y[400:])
+    own = fit_public(public, ["boosted trees" if kind == "one column" else "logistic regression"])
+    start = WideStart.of(public, own)
+    alone = replace(own, accuracy=None)  # wide features, with nothing beside them
+    wide = WideStart.of(public, alone)
+    said = [
+        each.map.transform(test) @ each.coefficients.T @ contrasts(2).T for each in (start, wide)
+    ]
+    mixed, wide_alone = (_fresh_loss(scores, labels) for scores in said)
+    by_own = _fresh_loss(own.model.scores(test), labels)
+    assert mixed < min(wide_alone, by_own) + 0.01
+    assert mixed < max(wide_alone, by_own) - 0.03
+
+
+def test_owners_that_mislabel_one_class_do_not_move_its_frequency(monkeypatch):
+    """A third of one class's labels are wrong at owners, none at the data user: not enough to
+    contradict them, but public rows tell the level.
+    """
+    coins = np.random.default_rng(6)
+    X = coins.normal(size=(9400, 5)) / 4
+    y = (coins.random(len(X)) < 1 / (1 + np.exp(-8 * X[:, 0]))).astype(int)
+    public, test, labels = Public(X[:400], y[:400], 2), X[400:3400], y[400:3400]
+    wrong = np.where((y == 1) & (coins.random(len(y)) < 0.35), 0, y)
+    cohort = Cohort.of(X[3400:], wrong[3400:])
+
+    def fit():
+        asks = refine(public, crowd(4.0, owners=6000, rows=1), "auto", 4.0)
+        return Inline(cohort, 4.0, seeded(1)).run(asks)
+
+    refined = fit()
+    assert refined.ended == "all 4 rounds"
+    assert refined.model.predict(test).mean() == pytest.approx(labels.mean(), abs=0.06)
+    monkeypatch.setattr(summed_gradients, "expected_level", lambda scores, y: np.zeros(1))
+    assert fit().model.predict(test).mean() < labels.mean() - 0.15
 
 
 @pytest.mark.parametrize(("classes", "mix"), [(2, ROUGH), (2, SMOOTH), (3, ROUGH)])

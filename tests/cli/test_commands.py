@@ -181,6 +181,17 @@ def test_reproduce_refuses_another_paper():
     )
 
 
+def test_reproduce_runs_as_many_as_were_asked_for(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(
+        "tacit_papers.reproduce.run_cells", lambda cells, *_, **__: asked.extend(cells)
+    )
+    run(app, ["reproduce", "ahead", "--dataset", "adult", "--runs", "2", "--out", str(tmp_path)])
+    assert {cell.run_number for cell in asked} == {0, 1}
+    refused = run(app, ["reproduce", "c", "--runs", "2", "--out", str(tmp_path)])
+    assert "--runs is for ahead and trees" in str(refused.exception)
+
+
 def test_version_and_help():
     assert __version__ in run(app, ["--version"]).output
     assert "demo" in run(app, ["--help"]).output

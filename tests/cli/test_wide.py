@@ -1,14 +1,19 @@
 """Tables of very many columns: an answer, or one line before work begins."""
 
 import time
+from unittest.mock import patch
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import tacit
 from tacit import PrivateClassifier
 from tacit.cli import app
-from tacit.data.sample import MOST_COLUMNS
+from tacit.data import table
+from tacit.data.sample import MOST_COLUMNS, WIDE, Sample
+from tacit.estimators.inputs import _check_columns
 from tests.cli.made import run
 
 MANY = 100_000
@@ -52,6 +57,35 @@ def test_so_many_columns_in_memory_are_refused_as_well():
     with pytest.raises(ValueError, match="rows have 100,000 columns, and a model"):
         PrivateClassifier().fit(X[20:], y[20:], public=(X[:20], y[:20]))
     assert time.process_time() - began < 30
+
+
+def test_not_all_columns_are_typed_before_they_are_too_many(tmp_path):
+    """Of columns that a model could just not learn from, a part is enough to say so."""
+    columns = 6 * MOST_COLUMNS
+    write_wide(tmp_path / "mine.csv", 12, columns)
+    rows = np.random.default_rng(0).normal(size=(20, columns))
+    many, y = (
+        {f"x{place}": rows[:, place] for place in range(columns)},
+        [row % 2 for row in range(20)],
+    )
+    said = f"rows have {columns:,} columns, more than {MOST_COLUMNS:,} of them features"
+    with patch.object(table, "_read_values", wraps=table._read_values) as typed:
+        result = run(app, ["plan", str(tmp_path / "mine.csv"), "--owners", "9", "--label", "label"])
+        assert said in str(result.exception)
+        for frame in (many, pa.table(many), pd.DataFrame(many)):
+            with pytest.raises(ValueError, match=said):
+                PrivateClassifier().fit(frame, y, public=(frame, y))
+    assert MOST_COLUMNS < typed.call_count < columns
+
+
+def test_columns_of_texts_do_not_count_before_they_are_left_out():
+    """A table of very many columns may have few features."""
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    texts = {f"t{place}": [f"{place} {row}" for row in range(300)] for place in range(WIDE + 1)}
+    frame = {"a": X[:, 0], **texts, "b": X[:, 1]}
+    sample = Sample.of(frame, X[:, 0] > 0)
+    assert [feature.name for feature in sample.schema.features] == ["a", "b"]
+    _check_columns(frame)
 
 
 def test_categories_count_by_their_values():

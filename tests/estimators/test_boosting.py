@@ -163,6 +163,7 @@ def test_errors_by_secure_sums():
         ({"mechanism": "magic"}, "mechanism must be one of"),
         ({"error": "nobody"}, "error must be one of"),
         ({"rounds": 0}, "rounds must be a whole number >= 1"),
+        ({"rounds": 10**9}, "rounds must be at most 1,000"),
         ({"attempts": 0}, "attempts must be a whole number >= 1"),
         ({"owners_per_round": 0}, "owners_per_round must be a whole number >= 1"),
         ({"public_fraction": 1.0}, "public_fraction must be"),

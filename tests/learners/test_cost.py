@@ -59,7 +59,7 @@ QUERIES = {
     "trees": asked(long_walks(100, 100)),
     "products": asked(mapped(Products, 30)),
     "waves": asked(mapped(Waves, 100)),
-    "sum of stumps": summed(Stump(9), 0.5, 1e-6),
+    "sum of stumps": summed(Stump(9).for_sums(), 0.5, 1e-6),
     "sum of centroids, Laplace": summed(Centroid(), 0.5, 0.0),
     "sum of 496 products": summed(mapped(Products, 30), 0.5, 1e-6),
     "sum over records of 496 products": summed(mapped(Products, 30), 0.5, 1e-6, 5000),

@@ -21,13 +21,13 @@ from tacit.learners.models.scores import Linear, ScoreModel, Trees
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.cross_tables import OwnedRows
 from tacit.learners.owners.logistic import Logistic, fit_each, fit_owners
-from tacit.learners.owners.stump import Stump, StumpModel, best_thresholds
+from tacit.learners.owners.stump import Stump, StumpModel, SummedStump, best_thresholds
 from tacit.learners.query import Answer
 from tacit.sums.vector_terms import RecordTerms, VectorTerms, coins_of_share, round_shares
 from tacit_papers.a.learners import PublishedCentroid, PublishedLogistic, PublishedStump
 from tests.mechanisms.membership import contains
 
-SOUND = [Centroid(), Stump(), Stump(cuts=4), Logistic(), Bayes()]
+SOUND = [Centroid(), Stump(), Stump(cuts=4), SummedStump(cuts=2), Logistic(), Bayes()]
 PUBLISHED = [PublishedStump(), PublishedLogistic(), PublishedCentroid()]
 
 
@@ -129,6 +129,30 @@ def test_stumps_cut_where_the_public_sample_says():
     facts = Stump(cuts=3).facts(Public(X, np.arange(101) % 2, 2))
     np.testing.assert_allclose(facts.values, [-0.5, 0.0, 0.5, 0.0])
     assert facts.columns.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_summed_stumps_say_the_same_in_half_of_the_numbers(classes):
+    """Both sides follow from their difference and the owner's weight, whatever is published; noise
+    in what tells cuts apart has half of the variance.
+    """
+    X, y = task(classes)
+    cohort = Cohort.of(X, y, np.arange(len(y)) // 30)
+    models, sizes, spreads = [], [], []
+    for learner in (Stump(cuts=3), Stump(cuts=3).for_sums()):
+        query = query_for(learner, classes, PUBLISHED_MEMBERS)
+        share = learner.share(query, cohort).mean(axis=0)
+        models.append(learner.learn(query, Answer(share, 0 * share, 1)))
+        space = learner.space(query.facts)
+        sizes.append(space.dim)
+        each = VectorTerms.of(space, 1.0, 1e-6).variance
+        spreads.append(each if isinstance(learner, SummedStump) else 2 * each)  # of left - right
+    assert models[0] == models[1]
+    codes = 1 if classes == 2 else classes
+    assert sizes[1] == sizes[0] // 2 + codes
+    assert spreads[1] < 0.6 * spreads[0]
+    assert Stump(cuts=3).for_sums().for_sums() == SummedStump(cuts=3)
+    assert PublishedStump().for_sums() == PublishedStump()  # what is unsound stays unsound
 
 
 def test_stumps_turn_themselves_the_right_way():

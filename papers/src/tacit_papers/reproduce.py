@@ -48,6 +48,7 @@ _QUICK = (
 _DATASETS = "; ".join(
     f"{name}: {', '.join(map(shlex.quote, datasets))}" for name, datasets in DATASETS.items()
 )
+_RUN_BY_RUN = ("ahead", "trees")  # every run of a setting is a cell of its own
 _WIDE = 5  # columns, above which deviations and published values go below their means
 
 
@@ -65,6 +66,14 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two runs on a few made-up rows, in a minute or two.")
     ] = False,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Of ahead and trees: the first so many runs of every setting; default all ten, "
+            "which take hours.",
+            min=1,
+        ),
+    ] = None,
     seed: Seed = 1,
     processes: Annotated[
         int | None, typer.Option(help="How many at once; default one per core.", min=1)
@@ -91,17 +100,23 @@ def reproduce(
     if paper not in WORDS:
         raise ValueError(f"paper must be one of {', '.join(WORDS)}, got {paper!r}")
     check_engine(engine)
+    if runs is not None and paper not in _RUN_BY_RUN:
+        raise ValueError(
+            f"--runs is for {' and '.join(_RUN_BY_RUN)}, whose runs are done one by one; {paper} "
+            "has its own number of runs, and --quick is the short form"
+        )
     name = ("papers" if paper not in COMPARISONS else paper) + ("_quick" if quick else "")
     place = out or Path("out") / name
     make_folder("--out", place)
     wish = _Wish(
         datasets=dataset,
         quick=quick,
+        runs=runs,
         seed=seed,
         processes=processes or cores(),
         engine=engine,
         place=place,
-        command=_command(paper, dataset, quick, seed),
+        command=_command(paper, dataset, quick, runs, seed),
         screen=screen,
     )
     if paper in COMPARISONS:
@@ -123,6 +138,7 @@ class _Wish:
 
     datasets: list[str] | None
     quick: bool
+    runs: int | None
     seed: int
     processes: int
     engine: str
@@ -222,7 +238,8 @@ def with_claims(document: Document, claims: Sequence[Claim]) -> Document:
 
 def _compare(chosen: Comparison, wish: _Wish) -> list[str]:
     """A comparison of our own; what is to be said of it."""
-    wanted = chosen.cells(wish.quick, wish.seed, tasks_of(chosen, wish.datasets))
+    asked = chosen.cells(wish.quick, wish.seed, tasks_of(chosen, wish.datasets))
+    wanted = [cell for cell in asked if wish.runs is None or cell.run_number < wish.runs]
     notes = wish.run(wanted, chosen.cells(wish.quick, wish.seed, chosen.tasks))
     rows = chosen.summary(read_rows(wish.rows, chosen.kinds))
     wish.screen.tell(rows=rows)
@@ -288,9 +305,11 @@ def _stack(cell: str) -> str:
     return cell.replace(" ± ", "\n± ").replace(" (", "\n(") if "±" in cell else cell
 
 
-def _command(paper: str, dataset: list[str] | None, quick: bool, seed: int) -> str:
+def _command(
+    paper: str, dataset: list[str] | None, quick: bool, runs: int | None, seed: int
+) -> str:
     """What to type to get the same again."""
     chosen = [word for name in dataset or () for word in ("--dataset", name)]
-    return shlex.join(
-        ["tacit", "reproduce", paper, *chosen, *(["--quick"] if quick else []), "--seed", str(seed)]
-    )
+    chosen += ["--quick"] if quick else []
+    chosen += [] if runs is None else ["--runs", str(runs)]
+    return shlex.join(["tacit", "reproduce", paper, *chosen, "--seed", str(seed)])

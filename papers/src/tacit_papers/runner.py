@@ -99,6 +99,11 @@ class Cell(ABC):
         return seconds_of(self.settings, self.cost)
 
     @property
+    def run_number(self) -> int:
+        """Which run of its setting it is, from 0, where every run is a cell of its own; else 0."""
+        return int(getattr(self, "run", 0))
+
+    @property
     def papers_set(self) -> str:
         """The paper's data set, of which `dataset` may be a variety."""
         return self.dataset.partition(" ")[0].rstrip(",")
@@ -175,7 +180,7 @@ def in_order(cells: Iterable[Kept]) -> list[Kept]:
     """
     groups: dict[tuple[int, str], list[Kept]] = {}
     for cell in cells:
-        groups.setdefault((getattr(cell, "run", 0), cell.dataset), []).append(cell)
+        groups.setdefault((cell.run_number, cell.dataset), []).append(cell)
     sets = sorted(groups.items(), key=lambda group: (group[0][0], -_seconds_of(group[1])))
     return [each for _, own in sets for each in sorted(own, key=lambda cell: -cell.seconds)]
 

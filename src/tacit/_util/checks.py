@@ -47,6 +47,18 @@ def whole(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+_MOST_ROUNDS = 1_000
+
+
+def number_of_rounds(value: object) -> int:
+    """`value` as a number of rounds. Each asks others, or pays anew, so that very many say less
+    than fewer do, and take hours to say it.
+    """
+    if not whole("rounds", value, 1) <= _MOST_ROUNDS:
+        raise bad("rounds", f"at most {_MOST_ROUNDS:,}", value)
+    return whole("rounds", value, 1)
+
+
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """`value`, if it is one of the choices."""
     if not (isinstance(value, str) and value in choices):

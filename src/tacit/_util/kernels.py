@@ -58,7 +58,8 @@ def compile_at_once() -> None:
 
 class Kernel(Generic[_P, _R]):
     """A loop that numba compiles, with these options, when it is first called or when another that
-    calls it is compiled.
+    calls it is compiled. Nothing is raised where it divides by 0: quotients are as IEEE 754 has
+    them, as in arrays, and a loop need not look out for it.
     """
 
     __wrapped__: Callable[_P, _R]
@@ -85,7 +86,8 @@ class Kernel(Generic[_P, _R]):
             if self._compiled is None:
                 import numba
 
-                self._compiled = numba.njit(**self._options)(self.__wrapped__)
+                made = numba.njit(error_model="numpy", **self._options)
+                self._compiled = made(self.__wrapped__)
             return self._compiled
 
     @property

@@ -18,7 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tacit._util.checks import whole
+from tacit._util.checks import number_of_rounds, whole
 from tacit._util.types import BoolArray, FloatArray
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
 from tacit.data.cohort import Public
@@ -162,7 +162,7 @@ class Schedule:
     attempts: int
 
     def __post_init__(self) -> None:
-        whole("rounds", self.rounds, 1)
+        number_of_rounds(self.rounds)
         if self.owners is not None:
             whole("owners per round", self.owners, 1)
         whole("attempts", self.attempts, 1)

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
+from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray
-from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
+from tacit.algorithms.experience import is_linear, weigh_forecast
+from tacit.algorithms.feature_maps import MOST, WAVES, Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
 from tacit.algorithms.question import (
@@ -31,6 +32,8 @@ from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
 MAPS = ("linear", "products")
+RICH_MAPS = (*MAPS, "waves")  # where owners are so many that the map, not noise, would be the limit
+BY_PRODUCTS = "a model by columns and their products"  # as the belief begins, in words
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
 _LEAST_RISE = 1e-3  # of accuracy, that sums must promise, and all where public rows show no mistake
 _DRAWS = 200  # models drawn to tell what accuracy to expect
@@ -48,6 +51,8 @@ _TILTED = 15  # columns along which owners' rows may lie elsewhere
 _DOUBTS = {True: 2.0, False: 1.5}
 _STAND_INS, _TIMES = 600, 12  # rows in owners' place, where public ones are fewer; times as many
 _WORD = 2.0  # what the belief says that it is ahead by may be wrong by so many times as much
+_TOLD = 2.0  # variance of the data user's own scores from which on classes are told well
+_LOUDEST = 10.0  # noise of a coefficient in variances of a wave's, up to which waves are asked for
 _AHEAD = 1.0  # standard errors by which the belief must be ahead to do without that model
 
 
@@ -69,12 +74,12 @@ class Combination:
         phi = self.basis.transform(self.public.X)
         said = (self.own.model.scores(self.public.X), self.own.held_out)
         linear = _is_linear(self.basis, self.own)
-        with threadpool_limits(1):  # matrices too small for threads, which would wait on each other
+        with one_thread():  # matrices too small for threads, which would wait on each other
             self._begin(phi, said if linear and self.public.classes == 2 else None)
             if self._posterior.fitted is None and not self._is_ahead:
                 if linear and _rows_tell(self.basis, self.public):
                     self._begin(phi, said)
-                elif not _all_linear(self.own):
+                elif not is_linear(self.own):
                     self.basis = with_model(self.basis, self.own)
                     self._begin(self.basis.transform(self.public.X), None)
         self._left = self.population.owners
@@ -94,7 +99,7 @@ class Combination:
         if self._chosen is None:
             left = Population(self._left, self.population.epsilon, self.population.rows)
             belief = self._posterior
-            with threadpool_limits(1):
+            with one_thread():
                 variances = np.diag(belief.open_covariance)
                 self._chosen = next_question(belief, variances, belief.owners_chances, left)
         return self._chosen
@@ -137,7 +142,7 @@ class Combination:
         noise = float(np.mean(answer.stderr**2))
         if np.isfinite(noise):
             heard = AnsweredQuestion(self._question, answer.mean, max(noise, 1e-15))
-            with threadpool_limits(1):
+            with one_thread():
                 self._posterior.take(heard)
                 self.held_out, self.likeness = self._posterior.held_out, self._posterior.likeness
         self._left = max(1, self._left - answer.n)
@@ -162,11 +167,14 @@ class Combination:
     def gain(self) -> float:
         """Expected fall of the mean log loss below the data user's own model if everybody answers,
         in nats. Where the belief does not begin as that model and is behind it on rows that neither
-        has seen, answers must make up for that first.
+        has seen, answers must make up for that first; of two classes for what is more than chance.
         """
         chances = softmax(self._posterior.scores(self._posterior.theta))
         told = 0.5 * self._mean_square(self._split_covariance[0], 1 - (chances**2).sum(axis=1))
-        behind = 0.0 if self._begins_as_own else min(0.0, float(self._lead.mean()))
+        lead, by_chance = self._lead, 0.0
+        if self.public.classes == 2:
+            by_chance = _AHEAD * _error_of(lead) / len(lead)
+        behind = 0.0 if self._begins_as_own else min(0.0, float(lead.mean()) + by_chance)
         return max(0.0, told + behind)
 
     @property
@@ -178,7 +186,7 @@ class Combination:
             np.sqrt(self._mean_square(self._split_covariance[0], np.ones(len(self.public.y))))
         )
 
-    def expected_rise(self, draws: int, seed: int) -> float:
+    def expected_rise(self, draws: int, seed: int) -> tuple[float, float]:
         """Expected rise of accuracy over the data user's own model: what the belief is ahead by
         before anybody has answered, and what answers add, by models drawn as answers would make
         them and truths around them. Of more than two classes by rows left out: a few rows of each
@@ -202,7 +210,7 @@ class Combination:
             guess = np.argmax(heard, axis=1)
             ahead += float(np.mean(chance[rows, begun] - chance[rows, own])) / draws
             added += float(np.mean(chance[rows, guess] - chance[rows, begun])) / draws
-        return added + (ahead if many or self._begins_as_own else self._shown_ahead(ahead))
+        return (ahead if many or self._begins_as_own else self._shown_ahead(ahead)), added
 
     def _shown_ahead(self, believed: float) -> float:
         """By how many more rows the belief is right than the data user's own model before anybody
@@ -216,6 +224,11 @@ class Combination:
         error = (np.count_nonzero(sides[0] != sides[1]) + 1) / rows**2
         doubt = (_WORD * believed) ** 2
         return float((error * believed + doubt * lead) / (error + doubt))
+
+    @property
+    def begins_ahead(self) -> bool:
+        """Whether public rows alone make a better model of it than the data user's own."""
+        return self.own.accuracy is not None and not self._begins_as_own and self._is_ahead
 
     @property
     def _is_ahead(self) -> bool:
@@ -272,7 +285,8 @@ class Outlook:
     although the log loss would fall.
 
     `rise` is over the data user's own model, and part of it may be what public rows alone say
-    against that one; `gain` is what answers add.
+    against that one; `gain` is what answers add. `unasked` is the part that comes even if nobody is
+    asked, since the combination begins ahead of that model.
     """
 
     combination: Combination | SummedGradients
@@ -282,6 +296,7 @@ class Outlook:
     features: str
     numbers: int
     doubt: str = ""
+    unasked: float = 0.0
 
     @property
     def why_not(self) -> str:
@@ -293,14 +308,17 @@ class Outlook:
 
     @property
     def promised(self) -> float:
-        """The rise that a plan tells: nothing where nobody is to be asked, and no more than there
-        is to be put right.
+        """The rise that a plan tells: where nobody is to be asked, what public rows alone add; no
+        more than there is to be put right.
         """
         alone = self.own.expected
         if alone == 1.0:
             alone = accuracy_of_no_mistake(len(self.combination.public.y))
         most = 1.0 if alone is None else 1.0 - alone
-        return 0.0 if self.why_not else max(0.0, min(most, self.rise))
+        rise, belief = self.unasked if self.why_not else self.rise, self.combination
+        if isinstance(belief, SummedGradients) and belief.public.classes == 2 and alone is not None:
+            rise *= weigh_forecast(self.own, len(belief.public.y), most)
+        return max(0.0, min(most, rise))
 
     @property
     def own(self) -> PublicModel:
@@ -311,20 +329,40 @@ class Outlook:
         """The same for other owners: of what two servers add up the start does not depend on
         them.
         """
-        if not isinstance(self.combination, SummedGradients):
-            return look_ahead(self.combination.public, self.own, crowd, self.combination.maps)
-        return _outlook_of_sums(self.combination.among(crowd))
+        belief = self.combination
+        if isinstance(belief, SummedGradients):
+            return _outlook_of_sums(belief.among(crowd))
+        chosen = None if belief.maps in (MAPS, RICH_MAPS) else belief.maps
+        return look_ahead(belief.public, self.own, crowd, chosen)
+
+
+def maps_for(public: Public, own: PublicModel, crowd: Population) -> tuple[str, ...]:
+    """Columns and their products; of two classes waves beside them where the map is what would
+    limit a model, not noise. There the data user's own rows tell classes well, so that what is left
+    to learn is the shape of their border; they are as many as features, and show how these curve;
+    and the noise of a coefficient, if all features were asked for alike, is at most ten times the
+    variance that is guessed of a wave's (the strongest are asked for, and have more).
+    """
+    told, chances = _explained_by(own), softmax(own.held_out)
+    weight = max(float((1 - (chances**2).sum(axis=1)).mean()), 1e-6)
+    noise = crowd.cost(MOST) * MOST / (weight * crowd.owners * crowd.rows)
+    exact = noise <= _LOUDEST * _BESIDE * told / WAVES
+    shown = public.classes == 2 and len(public.y) >= MOST and told >= _TOLD
+    return RICH_MAPS if shown and exact else MAPS
 
 
 def look_ahead(
-    public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] = MAPS
+    public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] | None = None
 ) -> Outlook:
-    """What to expect of these owners, and rounds by how far scores should move."""
+    """What to expect of these owners, and rounds by how far scores should move. None takes the maps
+    that their answers will be exact enough for.
+    """
     if crowd.summed:
         return _outlook_of_sums(SummedGradients(public, own, crowd))
-    belief = Combination(public, own, maps, crowd)
-    with threadpool_limits(1):
-        change, rise = belief.change, belief.expected_rise(_DRAWS, 0)
+    belief = Combination(public, own, maps or maps_for(public, own, crowd), crowd)
+    with one_thread():
+        change, (ahead, added) = belief.change, belief.expected_rise(_DRAWS, 0)
+        rise = ahead + added
         return Outlook(
             belief,
             belief.gain,
@@ -333,6 +371,7 @@ def look_ahead(
             features=belief.features,
             numbers=belief.numbers,
             doubt=_nothing_left(own, len(public.y), rise),
+            unasked=ahead if belief.begins_ahead else 0.0,
         )
 
 
@@ -454,7 +493,7 @@ def _is_linear(basis: Basis, own: PublicModel) -> bool:
     """Whether the data user's own model is a sum of features that the basis has."""
     linear = basis.groups[0]
     whole = linear.dim == np.linalg.matrix_rank(linear.matrix) == _count_varying(linear)
-    return bool(whole and _all_linear(own))
+    return bool(whole and is_linear(own))
 
 
 def _rows_tell(basis: Basis, public: Public) -> bool:
@@ -462,10 +501,6 @@ def _rows_tell(basis: Basis, public: Public) -> bool:
     seen = np.bincount(public.y, minlength=public.classes)
     coefficients = (public.classes - 1) * (1 + basis.groups[0].dim)
     return bool(len(public.y) >= coefficients and seen.min() > 0)
-
-
-def _all_linear(own: PublicModel) -> bool:
-    return all(isinstance(term, Linear) for term in own.model.terms)
 
 
 def _coefficients(linear: Group, model: ScoreModel) -> FloatArray:

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import block_diag
-from sklearn.covariance import ledoit_wolf_shrinkage
-from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad
+from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel, as_scores
 from tacit.data.cohort import Public
@@ -24,7 +22,7 @@ from tacit.learners.models.scores import Forest, Leaves, ModelScores, contrasts
 
 MOST = 480  # numbers of a share: an owner's time grows with it
 COORDINATES = 15  # of which products are made
-_WAVES, _TREES = 200, 12  # how many of each
+WAVES, _TREES = 400, 12  # how many of each: cosines and sines, trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +114,7 @@ def _expansion(name: str, public: Public) -> Expansion:
         return Products(*_whitening(public.X, COORDINATES))
     if name == "waves":
         centre, axes = _whitening(public.X, public.dim)
-        turns = np.random.default_rng(0).normal(size=(axes.shape[1], _WAVES))
+        turns = np.random.default_rng(0).normal(size=(axes.shape[1], WAVES // 2))
         return Waves(centre, axes @ turns / np.sqrt(axes.shape[1]))
     if name == "leaves":
         return _leaves(public)
@@ -165,6 +163,8 @@ def shrunk_axes(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Eigenvalues, largest first, and eigenvectors of the Ledoit-Wolf covariance of centred
     rows; no null ones.
     """
+    from sklearn.covariance import ledoit_wolf_shrinkage  # here: owners never come by
+
     weight = float(ledoit_wolf_shrinkage(rows, assume_centered=True)) if len(rows) > 1 else 1.0
     raw = rows.T @ rows / len(rows)
     level = max(
@@ -192,10 +192,12 @@ def _whitening(X: FloatArray, most: int) -> tuple[FloatArray, FloatArray]:
 
 def _leaves(public: Public) -> Leaves:
     """The leaves of a few boosted trees of the sample."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
     trees = HistGradientBoostingClassifier(
         max_iter=_TREES, max_leaf_nodes=16, learning_rate=0.3, early_stopping=False, random_state=0
     )
-    with threadpool_limits(1):
+    with one_thread():
         term = as_scores(trees.fit(public.X, public.y), public.classes).terms[0]
     if not isinstance(term, Forest):
         raise TypeError("boosted trees must become a forest")

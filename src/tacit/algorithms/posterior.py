@@ -34,6 +34,7 @@ _POOR = (
     2.0  # mean square of an answer's standardised residuals from which on another mode is sought
 )
 _LOOSE = (0.02, 30.0)  # there: part of a fitted model's precision, factor of scales
+_SWING = 5.0  # nats that scales and mode in turn may lose before the likelier of them is taken
 _CHANCE, _TIMES = 2.0, 3  # deviations of it that pass for chance; times that doubt may grow
 # deviations beyond which a row is tilted no further: one outlier is not where owners are
 _FAR = 3.0
@@ -365,11 +366,27 @@ class Posterior:
         return value
 
     def _settle(self, times: int) -> None:
-        """Mode and scales in turn."""
+        """Mode and scales in turn. They need not come to rest: scales may swing between nothing and
+        far too much, so that after answers an end that is much less likely than what was passed
+        gives way to it. (Where a fitted model stands for labels the evidence of it is not that of
+        the labels, and does not tell.)
+        """
+        passed = list[tuple[float, tuple[FloatArray, ...]]]()
+        watched = bool(self.answers) and self.fitted is None
         for _ in range(times):
             self._climb()
+            if watched:
+                here = (self._all, self._tilt, self._found, self._expected)
+                passed.append((self._evidence, here))
+            self._found, self._expected = self._found.copy(), self._expected.copy()
             self._weigh_scales()
         self._climb()
+        if not watched:
+            return
+        likeliest, there = max(passed, key=lambda each: each[0])
+        if self._evidence < likeliest - _SWING:
+            self._all, self._tilt, self._found, self._expected = there
+            self._climb()
 
     def _climb(self) -> None:
         """Gauss-Newton steps to the mode of prior, labels and answers."""

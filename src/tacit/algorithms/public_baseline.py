@@ -13,11 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
+from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray, IntArray
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Forest, Linear, ScoreModel, Trees, temperature
@@ -27,11 +24,39 @@ _LEAST_ROWS = 10  # fewer leave folds of one row
 _LEAST_FOR_TREES = 50  # below, a leaf of 20 rows leaves nothing to split
 _FAR_BEHIND = 2.0  # standard errors: of equal candidates one in 40 is given up after a fold
 _UNSEEN = -10.0  # score of a class that the sample does not show
+
+
+# scikit-learn takes a second of each process that loads it: it is loaded by whoever fits, which no
+# owner does.
+def _logistic_regression() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000)
+
+
+def _linear_discriminants() -> Any:
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+
+
+def _boosted_trees() -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+
+
 CANDIDATES: dict[str, Callable[[], Any]] = {
-    "logistic regression": lambda: LogisticRegression(max_iter=1000),
-    "linear discriminants": lambda: LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
-    "boosted trees": lambda: HistGradientBoostingClassifier(early_stopping=False, random_state=0),
+    "logistic regression": _logistic_regression,
+    "linear discriminants": _linear_discriminants,
+    "boosted trees": _boosted_trees,
 }
+
+
+def load_candidates() -> None:
+    """Import what candidates are made of, before work begins that Ctrl-C should keep."""
+    for make in CANDIDATES.values():
+        make()
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +99,18 @@ def fit_public(public: Public, names: Iterable[str] = tuple(CANDIDATES)) -> Publ
         return PublicModel("frequencies", model, model.scores(public.X), None, {})
     some = [name for name in names if len(public.y) >= _LEAST_FOR_TREES or name != "boosted trees"]
     folds = folds_of(public.y)
-    threads = ThreadpoolController()  # once: it looks through all that this process has loaded
     accuracy: dict[str, float] = {}
     whole: list[FloatArray] = []  # scores by candidates that were tried on all folds
     best, held_out = "", np.zeros(0)
     for name in some:
-        scores, tried = _out_of_fold(CANDIDATES[name], public, folds, held_out, threads)
+        scores, tried = _out_of_fold(CANDIDATES[name], public, folds, held_out)
         hits = np.argmax(scores, axis=1) == public.y
         accuracy[name] = float(np.mean(hits[folds < tried]))
         whole += [scores] if tried == FOLDS else []
         if not best or (tried == FOLDS and accuracy[name] > accuracy[best]):
             best, held_out = name, scores
     heat = temperature(held_out, public.y)
-    fitted = _fit_model(CANDIDATES[best], public.X, public.y, threads)
+    fitted = _fit_model(CANDIDATES[best], public.X, public.y)
     model = as_scores(fitted, public.classes, heat)
     judged = _judged_by_others(whole, public.y, folds)
     expected = float(np.mean(np.argmax(judged, axis=1) == public.y))
@@ -129,7 +153,7 @@ def as_scores(fitted: Any, classes: int, heat: float = 1.0) -> ScoreModel:
     logarithms of odds.
     """
     seen = np.asarray(fitted.classes_)
-    if isinstance(fitted, HistGradientBoostingClassifier):
+    if hasattr(fitted, "_predictors"):  # boosted trees
         return ScoreModel(classes, (_forest(fitted, seen, classes, heat),))
     coefficients, intercept = np.atleast_2d(fitted.coef_), np.atleast_1d(fitted.intercept_)
     if len(seen) == 2 and len(coefficients) == 1:
@@ -147,7 +171,6 @@ def _out_of_fold(
     public: Public,
     folds: IntArray,
     rival: FloatArray,
-    threads: ThreadpoolController,
 ) -> tuple[FloatArray, int]:
     """Scores of all rows by models that were not fitted to them, and on how many folds; fewer
     than all where the candidate is far behind a `rival`, whose scores these are (empty: there is
@@ -159,7 +182,7 @@ def _out_of_fold(
     scores = np.zeros((len(public.y), public.classes))
     for fold in range(FOLDS):
         out = folds == fold
-        fitted = _fit_model(make, public.X[~out], public.y[~out], threads)
+        fitted = _fit_model(make, public.X[~out], public.y[~out])
         scores[out] = as_scores(fitted, public.classes).scores(public.X[out])
         if len(rival):
             so_far = folds <= fold
@@ -172,17 +195,13 @@ def _out_of_fold(
     return scores, FOLDS
 
 
-def _fit_model(
-    make: Callable[[], Any], X: FloatArray, y: IntArray, threads: ThreadpoolController
-) -> Any:
-    with (
-        threads.limit(limits=1),
-        warnings.catch_warnings(),
-    ):  # steps too small for threads: they took ten times as long
+def _fit_model(make: Callable[[], Any], X: FloatArray, y: IntArray) -> Any:
+    model = make()
+    with one_thread(), warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"
         )  # a class of one row has no covariance: then there are better candidates
-        return make().fit(X, y)
+        return model.fit(X, y)
 
 
 def frequencies(public: Public) -> ScoreModel:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit._util.checks import whole
+from tacit._util.checks import number_of_rounds
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import MAPS, Outlook, look_ahead
+from tacit.algorithms.combination import BY_PRODUCTS, Combination, Outlook, look_ahead
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
 from tacit.algorithms.question import Population
@@ -72,7 +72,7 @@ def refine(
     mechanism: str,
     epsilon: float | FloatArray,
     *,
-    maps: Sequence[str] = MAPS,
+    maps: Sequence[str] | None = None,
     rounds: int | None = None,
     own: PublicModel | None = None,
     outlook: Outlook | None = None,
@@ -103,8 +103,13 @@ def refine(
         )
 
     if look.why_not:
-        return end(f"nobody was asked: {look.why_not}")
-    number = look.rounds if rounds is None else whole("rounds", rounds, 1)
+        why = f"nobody was asked: {look.why_not}"
+        if isinstance(belief, Combination) and belief.begins_ahead:
+            stages.append(belief.model)
+            held_out.append(belief.held_out)
+            why += f"; {BY_PRODUCTS} of your own rows alone is better than {own.name}"
+        return end(why)
+    number = look.rounds if rounds is None else number_of_rounds(rounds)
     nothing_yet, facts = Ensemble(public.classes), Facts(public.X.shape[1], public.classes)
     for place in range(1, number + 1):
         learner, features = belief.learner, belief.features

@@ -246,14 +246,18 @@ def _fit_all(
     models: FloatArray, trust: FloatArray, task: PublicTask, alone: PublicOnly, noise: float
 ) -> list["_Fit"]:
     """The mode for every family of sites' models, none first, look, ridge and pull."""
-    families = [np.zeros((0, len(models))), _typical_mean(models, trust, task)]
-    families += [np.eye(len(models))] if len(models) > 1 else []
+    sizes = _sizes(task.rows @ models.T)
+    families = [np.zeros((0, len(models))), _typical_mean(models, trust, sizes, task)]
+    families += [_each_by_itself(models, sizes)] if len(models) > 1 else []
     return [
-        _fit(task, look, (mix, mix @ models), ridge, pull, noise)
-        for mix in (_turn_mix(each, models, task) for each in families)
+        _fit(task.of(np.hstack([seen, scores])), look, mix, held, noise)
+        for mix in families
+        for scores in (task.rows @ (mix @ models).T,)
         for look in alone.looks or (np.eye(task.rows.shape[1]),)
+        for seen in (task.rows @ look,)
         for ridge in _HELD
         for pull in (_PULLS if len(mix) else _PULLS[:1])
+        for held in (np.repeat([ridge, pull], [look.shape[1], len(mix)]),)
     ]
 
 
@@ -269,24 +273,17 @@ class _Fit(NamedTuple):
 
 
 def _fit(
-    task: PublicTask,
-    look: FloatArray,
-    sites: tuple[FloatArray, FloatArray],
-    ridge: float,
-    pull: float,
-    noise: float,
+    task: PublicTask, look: FloatArray, mix: FloatArray, held: FloatArray, noise: float
 ) -> _Fit:
-    """Mode and evidence by Laplace; a row is left out by one Newton step back. `sites` are mixes of
-    them, (mixes, sites), and the models of these.
+    """Mode and evidence by Laplace; a row is left out by one Newton step back. The task's rows are
+    those seen by the look, and the scores of mixes of sites, (mixes, sites).
     """
-    mix, models = sites
-    features = np.hstack([task.rows @ look, task.rows @ models.T])
-    held = np.repeat([ridge, pull], [look.shape[1], len(mix)])
-    found = task.of(features).minimise(noise * held)
+    features = task.rows
+    found = task.minimise(noise * held)
     scores = features @ found
     bends = task.loss.second(scores, task.targets) / noise
     factor = cho_factor((features * bends[:, np.newaxis]).T @ features + np.diag(held))
-    leverage = (features * cho_solve(factor, features.T).T).sum(axis=1)
+    leverage = (features * (features @ cho_solve(factor, np.eye(len(held))))).sum(axis=1)
     drop = leverage * task.loss.first(scores, task.targets) / noise
     unseen = scores + drop / np.maximum(1 - leverage * bends, _TINY)
     loss = float(task.loss.value(scores, task.targets).sum()) / noise + held @ found**2 / 2
@@ -295,17 +292,21 @@ def _fit(
     return _Fit(look @ own, weights @ mix, unseen, volume - float(loss))
 
 
-def _typical_mean(models: FloatArray, trust: FloatArray, task: PublicTask) -> FloatArray:
-    """The mean weighted by trust, (1, sites); no model is larger in it than the median."""
-    sizes = _sizes(task.rows @ models.T)
+def _typical_mean(
+    models: FloatArray, trust: FloatArray, sizes: FloatArray, task: PublicTask
+) -> FloatArray:
+    """The mean weighted by trust, (1, sites); no model is larger in it than the median. Its scores
+    have size 1.
+    """
     counted = trust * np.minimum(1.0, np.median(sizes) / sizes)
-    return np.asarray(counted / trust.sum())[np.newaxis]
+    mean = np.asarray(counted / trust.sum())[np.newaxis]
+    return np.asarray(mean / _sizes(task.rows @ (mean @ models).T)[:, np.newaxis])
 
 
-def _turn_mix(mix: FloatArray, models: FloatArray, task: PublicTask) -> FloatArray:
-    """Mixes of sites whose scores have size 1, as few as there are dimensions."""
-    mix = mix / _sizes(task.rows @ (mix @ models).T)[:, np.newaxis]
-    return np.asarray(_turn(mix @ models)[0].T @ mix)
+def _each_by_itself(models: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Mixes of sites, each of scores of size 1, as few as there are dimensions."""
+    turned, _ = _turn(models * (1 / sizes)[:, np.newaxis])
+    return np.ascontiguousarray(turned.T * (1 / sizes))
 
 
 COMBINE: dict[str, Combine] = {

@@ -226,8 +226,7 @@ def _agreement(query: TrainSite, X: FloatArray, y: IntArray, epsilon: float) -> 
     rows = query.projection.see(X)
     agreed = []
     for time in range(_TIMES):
-        reports = query.release(sites, epsilon, seeded(0).child("rehearsal", time))
-        models = query.collect(reports, epsilon).values.reshape(count, query.vectors, -1)
+        models = query.rehearse(sites, epsilon, seeded(0).child("rehearsal", time))
         for vector in range(query.vectors):
             targets = targets_of(y, query.labels, vector)
             agreed += [

@@ -19,11 +19,12 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from tacit._util.checks import bad
+from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.public_level import expected_level
 from tacit.algorithms.question import Population
 from tacit.algorithms.wide_start import (
     CurvatureAxes,
@@ -82,7 +83,7 @@ class SummedGradients:
     _left: float = field(init=False, default=1.0)
 
     def __post_init__(self) -> None:
-        with threadpool_limits(1):  # steps too small for threads
+        with one_thread():  # steps too small for threads
             self._begin_alone()
 
     def _begin_alone(self) -> None:
@@ -101,6 +102,7 @@ class SummedGradients:
         self._turned = self._stand[: len(self._phi)]
         self._begin = self._axes.split(start.coefficients)
         self._theta = self._begin.copy()
+        self._level = np.zeros(len(self._begin))
         self._unseen = unseen_curvature(curved)
         self._curve = self._spread(weights) + self._unseen
         told = self._turned**2 * weights[: len(self._phi), np.newaxis]
@@ -141,12 +143,20 @@ class SummedGradients:
 
     @property
     def model(self) -> ScoreModel:
-        """The mean of the belief."""
-        return ScoreModel(self.public.classes, (Mapped(self.map, self.learner.weights),))
+        """The mean of the belief, with classes as frequent as among public rows."""
+        coefficients = self._axes.join(self._theta)
+        coefficients[:, 0] += self._level / self.map.level
+        weights = np.ascontiguousarray((self._contrasts @ coefficients).T)
+        return ScoreModel(self.public.classes, (Mapped(self.map, weights),))
 
     @property
     def held_out(self) -> FloatArray:
-        """Scores of each public row by the model as it would be without the row: what the start
+        """Scores of each public row by the model as it would be without the row."""
+        return np.asarray(self._scores_without + self._contrasts @ self._level)
+
+    @property
+    def _scores_without(self) -> FloatArray:
+        """The same before a level is added: what the start
         loses out of fold is taken off by the part of the row's leverage that is left, and owners
         move it as far as if the row had not held it back.
         """
@@ -161,7 +171,7 @@ class SummedGradients:
     def update(self, answer: Answer) -> None:
         """The belief after an answer; too few owners tell nothing."""
         noise, chances = float(np.mean(answer.stderr**2)), self._chances(self._theta)
-        with threadpool_limits(1):
+        with one_thread():
             if np.isfinite(noise):
                 slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
                 moments = self._moments(self._theta, chances) + slope
@@ -170,6 +180,9 @@ class SummedGradients:
                 self._settle()
             self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
             self._aim(self._scores(self._theta))
+            said, y = self._scores_without, self.public.y
+            heat = temperature(said, y)
+            self._level = expected_level(heat * said, y) / heat
 
     @property
     def is_contradicted(self) -> bool:

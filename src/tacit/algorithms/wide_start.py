@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.ensemble import RandomForestClassifier
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
@@ -25,6 +24,7 @@ _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
 _BY_HEART = 300  # public rows, below which wide features would know them by heart
+_LOUDEST = 3.0  # part of a model's scores in a mix, at most: rows may all be told apart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
 _STAND_INS = 1500  # rows in owners' place: public ones, and others between them
 _AS_THEY_ARE = 0.3  # part of these that public rows count for at least
@@ -110,6 +110,8 @@ def wide_map(public: Public, mix: Mix) -> FeatureMap:
 
 def _forest_trees(public: Public, number: int) -> Trees:
     """Small trees, each of other public rows: they are of use for where they cut."""
+    from sklearn.ensemble import RandomForestClassifier  # here: owners never come by
+
     forest = RandomForestClassifier(
         number, max_leaf_nodes=_LEAVES, min_samples_leaf=_LEAF, random_state=0
     )
@@ -152,9 +154,9 @@ class WideStart:
 
     @classmethod
     def of(cls, public: Public, own: PublicModel) -> "WideStart":
-        """Of wide features, if public rows that it has not seen are likelier than under the data
-        user's own model; else that model itself, as a feature beside them: always where there are
-        so few rows that wide features would know them by heart, and could not be judged by them.
+        """Of wide features and the data user's own model, which is one more feature, in the parts
+        that make public rows likeliest which neither has seen; that model alone where there are so
+        few rows that wide features would know them by heart, and could not be judged by them.
 
         Rough features, unless smooth ones make those rows likelier by more than one standard
         error: they learn more from owners than public rows can show.
@@ -162,9 +164,11 @@ class WideStart:
         rough, smooth = (cls._of_mix(public, mix) for mix in (ROUGH, SMOOTH))
         lead = rough._losses(public) - smooth._losses(public)
         wide = smooth if lead.mean() > lead.std() / np.sqrt(len(lead)) else rough
-        many = len(public.y) >= _BY_HEART
-        better = wide._losses(public).mean() < _loss(own.held_out, public.y)
-        return wide if own.accuracy is None or (many and better) else wide.around(own)
+        if own.accuracy is None:
+            return wide
+        if len(public.y) < _BY_HEART:
+            return wide.beside(own, 1.0, 0.0)
+        return wide.beside(own, *_parts_of(own.held_out, wide.left_out, public.y))
 
     @classmethod
     def _of_mix(cls, public: Public, mix: Mix) -> "WideStart":
@@ -180,9 +184,9 @@ class WideStart:
         """
         return _losses(temperature(self.left_out, public.y) * self.left_out, public.y)
 
-    def around(self, own: PublicModel) -> "WideStart":
-        """The data user's own model in place of this one; of public rows it says what it says out
-        of fold.
+    def beside(self, own: PublicModel, of_own: float, of_this: float) -> "WideStart":
+        """So much of the data user's own model, as one more feature, and so much of this one; of
+        public rows the former says what it says out of fold.
         """
         classes = own.held_out.shape[1]
         said = own.held_out @ contrasts(classes)
@@ -196,12 +200,30 @@ class WideStart:
             old.level,
         )
         phi = np.hstack([self.phi, scale * said])
-        zeros = np.zeros((classes - 1, self.phi.shape[1]))
-        coefficients = np.hstack([zeros, np.eye(classes - 1) / scale])
-        scores = own.held_out
+        mixed = [of_this * self.coefficients, of_own * np.eye(classes - 1) / scale]
         return WideStart(
-            features, phi, coefficients, variance=self.variance, scores=scores, left_out=scores
+            features,
+            phi,
+            np.hstack(mixed),
+            variance=self.variance,
+            scores=of_own * own.held_out + of_this * self.scores,
+            left_out=of_own * own.held_out + of_this * self.left_out,
         )
+
+
+def _parts_of(own: FloatArray, wide: FloatArray, labels: IntArray) -> tuple[float, float]:
+    """How much of each of two models' scores makes these rows likeliest, which neither has seen."""
+
+    def loss(parts: Any) -> tuple[float, Any]:
+        scores = parts[0] * own + parts[1] * wide
+        residual = softmax(scores)
+        residual[np.arange(len(labels)), labels] -= 1.0
+        slope = [float((residual * each).sum()) / len(labels) for each in (own, wide)]
+        return _loss(scores, labels), np.array(slope)
+
+    first: Any = np.array([0.5, 0.5])
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, _LOUDEST)] * 2)
+    return float(found.x[0]), float(found.x[1])
 
 
 def _fit_wide(

@@ -108,7 +108,9 @@ def parts() -> list[Role]:
         **common, **rounds, attempts=1, learner=Stump(), facts=facts, terms=offer
     )
     judged = replace(boosting, sums=SumTerms(TallyLaw(0.25, 1), COORDINATOR, HELPER))
-    summed = replace(boosting, terms=_sum_terms(Stump().space(facts)), keys=(COORDINATOR, HELPER))
+    stump = Stump().for_sums()
+    terms, keys = _sum_terms(stump.space(facts)), (COORDINATOR, HELPER)
+    summed = replace(boosting, learner=stump, terms=terms, keys=keys)
     features = FeatureMap(Rows(), np.zeros(dim), np.eye(dim))
     gradient = Gradient(features, np.zeros((features.dim, 2)), 1.0, 1.0)
     share = ShareQuery(

@@ -16,7 +16,7 @@ from rich.markup import escape
 from tacit._util.checks import Heading, one_of, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
-from tacit.algorithms.combination import MAPS, Outlook, look_ahead
+from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
@@ -326,7 +326,7 @@ class Fitting:
                 estimator.trust,
                 estimator.delta,
             )
-            maps = MAPS if estimator.features == "auto" else (estimator.features,)
+            maps = None if estimator.features == "auto" else (estimator.features,)
             outlook = look_ahead(sample.public, own, asked, maps)
         return cls(method, estimator, owned, sample=sample, own=own, outlook=outlook)
 

@@ -362,9 +362,12 @@ def fit(
     if schema is not None:
         check_file(schema, "a schema (TOML)")
     with on_interrupt():
+        from tacit.algorithms.public_baseline import load_candidates
         from tacit.cli._fitting import FitRequest, carry_out
         from tacit.data.cohort import Range
         from tacit.data.sample import ColumnRoles
+
+        load_candidates()
 
     roles = ColumnRoles(
         label,

@@ -195,6 +195,7 @@ def _make_group_plans(
     records of sites, as for owners.
     """
     with on_interrupt():
+        from tacit.algorithms.public_baseline import load_candidates
         from tacit.data.table_file import read_sample
         from tacit.estimators.group_planning import (
             OwnerGroup,
@@ -203,6 +204,8 @@ def _make_group_plans(
             plan_sites,
         )
         from tacit.learners.peers.cells import Cells
+
+        load_candidates()
     step("reading")
     sample = read_sample(*rows)
     notes += sample.notes
@@ -245,9 +248,11 @@ def _make_plans(
     """One after the other, so that those that are done are kept; notes on columns come first."""
     with on_interrupt():
         from tacit.algorithms.combination import look_ahead
-        from tacit.algorithms.public_baseline import fit_public
+        from tacit.algorithms.public_baseline import fit_public, load_candidates
         from tacit.data.table_file import read_sample
         from tacit.estimators.planning import Plan
+
+        load_candidates()
     step("reading")
     sample = read_sample(file, roles)
     notes += sample.notes

@@ -102,6 +102,15 @@ def check_names(names: Collection[str], roles: ColumnRoles) -> None:
         raise _too_wide(f"{count:,} columns")
 
 
+def check_first(first: UserTable, count: int) -> None:
+    """The same of a table of `count` columns, `WIDE` of which were typed: where these are too many
+    features already, the others need not be.
+    """
+    kept, _ = _divide(first.columns, first.left_out, ())
+    if not len(kept) <= MOST_COLUMNS:
+        raise _too_wide(f"{count:,} columns, more than {MOST_COLUMNS:,} of them features")
+
+
 def _too_wide(what: str) -> ValueError:
     return ValueError(
         f"the public rows have {what}, and a model learns from {MOST_COLUMNS:,} numbers a row at "
@@ -221,6 +230,7 @@ def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
 
 
 MOST_COLUMNS = 5_000  # numbers of a row, after encoding
+WIDE = 6_000  # columns of a table with more, that are looked at first
 _UNTYPED = 10  # times as many columns are not looked at
 _NOTES = 20  # on columns, that are told one by one
 MOST_VALUES = 100  # different texts of a category, and classes of a label
@@ -394,6 +404,8 @@ def _identifies(column: AnyArray) -> bool:
 
 def _distinct(column: Any) -> list[Any]:
     """Different values that are there (missing are None and NaN), in order; numbers by size."""
+    if column.dtype.kind in "iu" or (column.dtype.kind == "f" and not (column == 0).any()):
+        return [value for value in np.unique(column).tolist() if value == value]
     values = (value.item() if isinstance(value, np.generic) else value for value in column.tolist())
     return in_order({value for value in values if value is not None and value == value})
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import Any, overload
 from unicodedata import normalize
 
@@ -158,8 +159,8 @@ def _named_columns(frame: Any) -> Iterator[tuple[str, Any]]:
     if hasattr(frame, "column_names"):
         yield from zip(frame.column_names, frame.columns, strict=True)
     elif hasattr(frame, "iloc"):
-        for place, name in enumerate(frame.columns):
-            yield str(name), frame.iloc[:, place]
+        for name, column in frame.items():
+            yield str(name), column
     else:
         for name in frame.columns if hasattr(frame, "columns") else frame:
             yield str(name), _one_column(str(name), frame[name])
@@ -175,6 +176,11 @@ def _one_column(name: str, column: Any) -> Any:
     if getattr(column, "ndim", 1) != 1:
         raise TypeError(f"{what} one of shape {column.shape}: give each of its columns a name")
     return column
+
+
+def first_columns(frame: Any, count: int) -> dict[str, Any]:
+    """At most so many of its columns, as a mapping."""
+    return dict(islice(_named_columns(frame), count))
 
 
 def _is_records(table: Any) -> bool:

@@ -35,7 +35,7 @@ from tacit._util.checks import (
     unreadable,
 )
 from tacit._util.types import AnyArray, FloatArray, IntArray
-from tacit.data.sample import ColumnRoles, Sample, check_names, sample_of
+from tacit.data.sample import WIDE, ColumnRoles, Sample, check_first, check_names, sample_of
 from tacit.data.schema import Number, Schema, float_or_nan
 from tacit.data.table import (
     UserTable,
@@ -338,6 +338,10 @@ def read_sample(file: "TableFile", roles: ColumnRoles) -> Sample:
     """The data user's own file: what it shows, and its rows."""
     file.require(roles.label)
     check_names(file.names, roles)
+    others = {roles.label, roles.owner, *roles.leave_out, ""}
+    features = [name for name in file.names if name not in others]
+    if roles.schema is None and len(features) > WIDE:
+        check_first(file.read(features[:WIDE]), len(features))
     table = file.read()
     labels = column_at(str(file.path), table, roles.label)
     return sample_of(table, labels, roles, str(file.path))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import one_of, positive, whole
+from tacit._util.checks import number_of_rounds, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.boosting import AllOwners, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import PublicModel
@@ -35,7 +35,7 @@ from tacit.learners.learner import Facts, Learner
 from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
-from tacit.sums import HOW, NOBODY
+from tacit.sums import HOW, NOBODY, TRUSTS
 from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
 _PUBLISHED = "piecewise"  # what the papers run their learners through
@@ -213,6 +213,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         check_monitor(monitor)
         learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
+        number_of_rounds(self.rounds)
         judged = one_of("error", self.error, ("public", "owners"))
         mechanism = self.mechanism
         if mechanism != "auto":
@@ -224,6 +225,8 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         self.public_frequencies_ = given.frequencies
         self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
         known, cohort, epsilon = given.sample.public, given.cohort, given.epsilon
+        if one_of("trust", self.trust, TRUSTS) == HOW:
+            learner = learner.for_sums()
         self.facts_ = learner.facts(known)
         self.public_only_score_ = baseline_of(known, baseline).accuracy
         each, most = _owners_each(self.owners_per_round, self.rounds, self.attempts, len(cohort))
@@ -232,7 +235,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
             mechanism = _PUBLISHED
         check_trust(crowd, mechanism, epsilon)
         everybody = crowd.summed and self.owners_per_round is None
-        answers = most if everybody else 1
+        answers = self.rounds if everybody else 1  # what a dropped round cost is missing at the end
         terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
         judge, sums = self._judge(judged, known, most)
         unsound = learner.unsound or ("" if sums is None else sums.unsound)
@@ -344,7 +347,7 @@ def _owners_each(wanted: Any, rounds: Any, attempts: Any, owners: int) -> tuple[
     >>> _owners_each(None, rounds=10, attempts=5, owners=125)
     (10, 12)
     """
-    rounds, attempts = whole("rounds", rounds, 1), whole("attempts", attempts, 1)
+    rounds, attempts = number_of_rounds(rounds), whole("attempts", attempts, 1)
     reserve = max(1, rounds // 5) if rounds > 1 else 0
     each = (
         max(1, owners // (rounds + reserve))

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import bad, one_of, whole
+from tacit._util.checks import bad, number_of_rounds, one_of, whole
 from tacit._util.kernels import in_arrays
 from tacit._util.types import AnyArray, FloatArray
-from tacit.algorithms.combination import MAPS, Outlook
+from tacit.algorithms.combination import Outlook
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
@@ -62,7 +62,8 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         with).
     features : str, default="auto"
         What the model may have beside the columns themselves: "linear" (nothing), "products",
-        "waves" or "leaves"; "auto" is products of columns, as far as the evidence says;
+        "waves" or "leaves"; "auto" is products of columns, as far as the evidence says, and waves
+        where owners are so many that noise is not what limits a model;
         "trees" grows trees from the owners' answers instead (two classes, very many owners: see
         `tacit reproduce trees`).
     rounds : int, default=None
@@ -266,11 +267,11 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         return _Choices(
             algorithm="trees" if trees else combine,
             features=features,
-            maps=MAPS if features == "auto" else (features,),
+            maps=None if features == "auto" else (features,),
             mechanism="auto"
             if self.mechanism == "auto"
             else mechanism_by_name(self.mechanism, ("auto",)),
-            rounds=None if self.rounds is None else whole("rounds", self.rounds, 1),
+            rounds=None if self.rounds is None else number_of_rounds(self.rounds),
             rows=whole("rows_per_owner", self.rows_per_owner, 1),
         )
 
@@ -308,7 +309,7 @@ class _Choices:
 
     algorithm: str
     features: str
-    maps: tuple[str, ...]
+    maps: tuple[str, ...] | None
     mechanism: str
     rounds: int | None
     rows: int

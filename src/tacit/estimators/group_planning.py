@@ -30,10 +30,10 @@ from tacit.engines.inline import Inline
 from tacit.estimators.measures import VARIANCE, Measures, measure, measure_numbers
 from tacit.estimators.peer_methods import method_of
 from tacit.estimators.planning import measures_of_own
-from tacit.estimators.sites import loss_of
 from tacit.learners.models.scores import logistic
 from tacit.learners.peers.alike import ALIKE, telling_columns
 from tacit.learners.peers.cells import Cells
+from tacit.learners.sites.losses import loss_of
 from tacit.learners.sites.perturbation import LARGEST
 from tacit.learners.sites.projection import LinearModel, chances_of, winners
 from tacit.learners.sites.train import TrainSite

@@ -22,11 +22,12 @@ from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, LateRows, NumberSchema, Public
-from tacit.data.sample import Sample, first_notes
+from tacit.data.sample import WIDE, Sample, check_first, first_notes
 from tacit.data.schema import Schema, as_floats
 from tacit.data.table import (
     UserTable,
     conform_owners,
+    first_columns,
     is_frame,
     is_known,
     keep_frame,
@@ -311,12 +312,22 @@ def accept_rows(estimator: Any, X: Any, public: Any) -> Any:
     """Owners' rows, to be fitted. Where public rows say what columns hold, what is no number in an
     array of numbers is missing: no row stops a fit. Without them scikit-learn's rules are kept.
     """
+    if isinstance(public, tuple | list) and len(public) == 2 and estimator.schema is None:
+        _check_columns(public[0])
     numbers = public is not None and estimator.schema is None and not is_frame(X)
     if numbers and isinstance(X, list | tuple | np.ndarray):
         values = np.array(X, dtype=object) if isinstance(X, list | tuple) else X
         if values.ndim == 2 and values.dtype.kind in "OUS":
             X = as_floats(values.ravel()).reshape(values.shape)
     return accept_table(estimator, X, reset=True)
+
+
+def _check_columns(frame: Any) -> None:
+    """Refuse a frame with more columns than a model learns from before all of them are read."""
+    names = getattr(frame, "column_names", getattr(frame, "columns", ()))
+    names = frame if isinstance(frame, dict) else names
+    if len(names) > WIDE:
+        check_first(read_frame(first_columns(frame, WIDE)), len(names))
 
 
 def accept_labels(estimator: Any, X: Any, y: Any, *, finite: bool) -> AnyArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.kernels import in_arrays
-from tacit.algorithms.combination import LEAST_GAIN, Outlook, look_ahead
+from tacit.algorithms.combination import BY_PRODUCTS, LEAST_GAIN, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.data.cohort import Public
@@ -68,6 +68,9 @@ class Plan:
     public_measures : Measures or None, default=None
         What else people measure of the data user's own model, cross-validated like its accuracy,
         with 95 % intervals; None where rows are too few to tell.
+    unasked : float, default=0.0
+        Where nobody is to be asked: what a model by columns and their products, which fit makes of
+        the data user's rows alone where they show it to be better, should add to its accuracy.
     """
 
     owners: int
@@ -87,6 +90,7 @@ class Plan:
     delta: float = 0.0
     unit: str = "owner"
     public_measures: Measures | None = None
+    unasked: float = 0.0
 
     @property
     def collect(self) -> bool:
@@ -145,7 +149,7 @@ class Plan:
             public_rows=len(public.y),
             public_model=belief.own.name,
             public_accuracy=alone,
-            rise=outlook.promised,
+            rise=0.0 if outlook.why_not else outlook.promised,
             gain=outlook.gain,
             features=outlook.features,
             numbers=outlook.numbers,
@@ -156,6 +160,7 @@ class Plan:
             delta=population.delta if population.summed else 0.0,
             unit="record" if population.site_records else "owner",
             public_measures=measures_of_own(belief.own, public),
+            unasked=outlook.promised if outlook.why_not else 0.0,
         )
 
     def _repr_html_(self) -> str:
@@ -177,9 +182,15 @@ class Plan:
         rows = f"your own {self.public_rows:,} rows"
         if not self.collect:
             add = "may well add nothing" if self.gain >= LEAST_GAIN else "are not expected to add"
+            better = ""
+            if self.public_accuracy is not None and self.unasked >= _SEEN:
+                better = (
+                    f" {BY_PRODUCTS.capitalize()}, which fit makes of them without asking anybody, "
+                    f"should have {self.public_accuracy + self.unasked:.3f}."
+                )
             return (
                 f"Do not collect: {whom} {add} to {rows} (accuracy {alone}, {self.public_model}): "
-                f"{self.why_not}."
+                f"{self.why_not}.{better}"
             )
         each = "" if self.trust == NOBODY else " in each round"
         return (

@@ -35,7 +35,7 @@ from tacit.estimators.inputs import (
 )
 from tacit.estimators.set_aside import draw_sample
 from tacit.learners.models.scores import ScoreModel
-from tacit.learners.sites.losses import LOSSES, Loss
+from tacit.learners.sites.losses import loss_of
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream, stream_of
@@ -350,13 +350,6 @@ class SiteEnsemble(ClassifierFace, SiteModels):
         """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
         rows = self._rows(X)
         return self.linear_.probabilities(rows)
-
-
-def loss_of(name: Any, *, numbers: bool) -> Loss:
-    """A loss by name; "auto" is the Huber hinge for classes and the Huber loss for numbers."""
-    fitting = [known for known, loss in LOSSES.items() if loss.of_numbers == numbers]
-    chosen = one_of("loss", name, ["auto", *fitting])
-    return LOSSES[("huber" if numbers else "huber_hinge") if chosen == "auto" else chosen]
 
 
 def ridge_of(ridge: Any) -> float | None:

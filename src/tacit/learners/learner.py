@@ -7,6 +7,7 @@ with its standard error. A learner is one file that says both sides.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from math import inf
 from typing import ClassVar
@@ -79,6 +80,12 @@ class Learner(ABC):
     def facts(self, public: Public) -> Facts:
         """Public facts that shares need; by default the sizes alone."""
         return Facts(public.dim, public.classes)
+
+    def for_sums(self) -> "Learner":
+        """The learner to ask for where two servers add up shares, if shorter shares tell as much
+        there.
+        """
+        return self
 
     @abstractmethod
     def space(self, facts: Facts) -> Space:
@@ -239,8 +246,19 @@ class ShareQuery(LearnerQuery):
         """What randomises shares, for one epsilon or for one per owner."""
         if isinstance(self.terms, VectorTerms):
             raise TypeError("shares for two servers are not randomised: their sum is")
+        alone = float(epsilon[0]) if np.shape(epsilon) == (1,) else None  # type: ignore[index]
+        if alone in self._of_one_owner:
+            return self._of_one_owner[alone]
         space = self.learner.space(self.facts)
-        return MECHANISMS[self.terms.mechanism].over(space, epsilon, np.array(self.epsilons))
+        made = MECHANISMS[self.terms.mechanism].over(space, epsilon, np.array(self.epsilons))
+        if alone in self.epsilons:
+            self._of_one_owner[alone] = made
+        return made
+
+    @cached_property
+    def _of_one_owner(self) -> dict[float | None, Mechanism]:
+        """Mechanisms for one owner by its epsilon: a gate is asked for one owner after another."""
+        return {}
 
     def cost(self, rows: int) -> Cost:
         if isinstance(self.terms, VectorTerms):

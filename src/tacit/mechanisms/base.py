@@ -433,10 +433,10 @@ def _blocks(n: int, words: int) -> list[slice]:
 
 def _split(level_of_row: IntArray | None, rows: slice) -> Iterator[tuple[int, slice | IntArray]]:
     """The rows of a block, by level; one level needs no copy."""
-    if level_of_row is None:
-        yield 0, rows
+    part = np.zeros(1, dtype=np.int64) if level_of_row is None else level_of_row[rows]
+    if len(part) and (part == part[0]).all():
+        yield int(part[0]), rows
     else:
-        part = level_of_row[rows]
         for level in np.unique(part).tolist():
             yield level, rows.start + np.flatnonzero(part == level)
 

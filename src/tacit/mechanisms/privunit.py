@@ -33,7 +33,7 @@ from tacit.mechanisms.codewords import (
     whole_steps,
     whole_steps_of_many,
 )
-from tacit.mechanisms.spaces import sums_of_squares
+from tacit.mechanisms.spaces import add_squares, sums_of_squares
 from tacit.mechanisms.streams import BASE, Odds, high_product, odds, unfair_below, unit
 
 _PANELS, _NODES = 64, 48  # of the quadrature: about 1e-12
@@ -41,6 +41,8 @@ _GAIN = 0.017  # doubling the codewords must lower the error by more than this t
 _CANDIDATES = range(5, 13)  # of the number of candidates: 32 to 4,096
 _AT_ONCE = 1 << 15  # inner products, or coordinates, of owners that are drawn by arrays
 _SQUARE_SHIFT = 10  # squares of a block of codewords must fit 64 bits
+_UNSIGNED = np.uint32((1 << 31) - 1)  # bits of a float of 32 but its sign
+_BITS, _LARGEST_BIT = 31, np.uint32(1 << 30)  # of what is left
 
 
 @dataclass(frozen=True)
@@ -281,18 +283,17 @@ def _draw_codewords(
     unfair = unfair_below(total)
     n, dim = len(shares), shares.shape[1]
     first = tape.shape[1] - 3  # a rejected word makes a row be drawn again whole
-    direction = np.empty(dim, dtype=np.float32)
+    direction, squares = np.empty(dim, dtype=np.float32), np.empty(n)
+    add_squares(shares, squares)
     room = room_for(np.int64(candidates) // 2)
     for i in range(n):
-        length = 0.0
-        for j in range(dim):
-            length += shares[i, j] * shares[i, j]
-        length = np.sqrt(length)
+        length = np.sqrt(squares[i])
         sign = 1.0 if unit(tape[i, first]) < 0.5 + 0.5 * length / radius else -1.0
-        for j in range(dim):
-            direction[j] = sign * (
-                shares[i, j] / length if length > 0 else (1.0 if j == 0 else 0.0)
-            )
+        if length > 0:
+            for j in range(dim):
+                direction[j] = sign * (shares[i, j] / length)
+        else:
+            direction[:], direction[0] = 0.0, sign
         public = tape[i, first + 1] & ~(candidates - np.uint64(1))
         closeness(public >> np.uint64(1), direction, room)
         if tape[i, first + 2] * total < unfair:
@@ -300,7 +301,7 @@ def _draw_codewords(
         u = high_product(tape[i, first + 2], total)
         near = favoured * high
         place = u // high if u < near else favoured + (u - near) // low
-        names[i, 0] = public | np.uint64(_in_place(room.inner, np.int64(place)))
+        names[i, 0] = public | np.uint64(_in_place(room.inner, room.low, np.int64(place)))
 
 
 @_draw_codewords.by_arrays(
@@ -333,50 +334,46 @@ def _draw_arrays(
 
 
 @kernel
-def _in_place(inner: AnyArray, place: int | np.int64) -> int:
+def _in_place(inner: AnyArray, near: AnyArray, place: int | np.int64) -> int:
     """The number of the candidate in this place, from the inner products of the first ends of all
-    axes; equally near axes are in the order of their numbers.
+    axes; equally near axes are in the order of their numbers. `near` is room for as many words.
     """
     axes = len(inner)
     is_far = place >= axes
     ahead = 2 * axes - 1 - place if is_far else place
-    value = _nearness(inner, ahead)
+    bits = inner.view(np.uint32)
     for c in range(axes):
-        if abs(inner[c]) > value:
-            ahead -= 1
+        near[c] = bits[c] & _UNSIGNED  # in the same order as sizes
+    value = _nearness(near, ahead)
+    ahead -= _count_from(near, value + np.uint32(1))
     for c in range(axes):
-        if abs(inner[c]) == value:
+        if near[c] == value:
             if ahead == 0:
                 return 2 * c + int((inner[c] < 0) != is_far)
             ahead -= 1
-    return 0  # not reached: the products are finite, so `value` is among them
+    return 0  # not reached: `value` is among them
 
 
 @kernel
-def _nearness(inner: AnyArray, ahead: int | np.int64) -> np.float32:
-    """How near the axis is that has `ahead` axes before it, by Hoare's selection: NumPy's takes
-    numba longer to compile than a small fit takes.
+def _nearness(near: AnyArray, ahead: int | np.int64) -> np.uint32:
+    """How near the axis is that has `ahead` axes before it: the largest number that more than
+    `ahead` of them reach, found bit by bit. All are looked at every time, several at once, so it
+    takes as long whatever they are.
     """
-    near = np.empty(len(inner), dtype=np.float32)
-    for c in range(len(inner)):
-        near[c] = abs(inner[c])
-    first, last = 0, len(near) - 1
-    while first < last:
-        pivot, i, j = near[ahead], first, last
-        while i <= j:
-            while near[i] > pivot:
-                i += 1
-            while pivot > near[j]:
-                j -= 1
-            if i <= j:
-                near[i], near[j] = near[j], near[i]
-                i += 1
-                j -= 1
-        if j < ahead:
-            first = i
-        if ahead < i:
-            last = j
-    return np.float32(near[ahead])
+    value = np.uint32(0)
+    for bit in range(_BITS):
+        tried = np.uint32(value | np.uint32(_LARGEST_BIT >> np.uint32(bit)))
+        value = tried if _count_from(near, tried) > ahead else value
+    return value
+
+
+@kernel
+def _count_from(near: AnyArray, least: np.uint32) -> int:
+    """How many are no less than `least`."""
+    count = np.int32(0)
+    for c in range(len(near)):
+        count += np.int32(near[c] >= least)
+    return int(count)
 
 
 @kernel

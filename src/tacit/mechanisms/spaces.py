@@ -171,15 +171,17 @@ def _shorten(x: FloatArray, squares: FloatArray, radius: float, out: FloatArray)
         if squares[i] <= radius * radius:
             continue
         _find_peak(row, peaks[i : i + 1])
-        if peaks[i] > 0:
+        peak = peaks[i]
+        if peak > 0:
             for j in range(len(row)):
-                row[j] /= peaks[i]  # so that no square overflows
+                row[j] /= peak  # so that no square overflows
     add_squares(out, again)
     for i in range(len(x)):
         row, length = out[i], np.sqrt(again[i])
         if peaks[i] * length > radius:
+            factor = radius / length
             for j in range(len(row)):
-                row[j] *= radius / length
+                row[j] *= factor
         elif peaks[i] > 0:
             _keep_finite(x[i], radius, row)
 

@@ -59,6 +59,9 @@ class SecureStream(Stream):
 
     def words(self, rows: IntArray, start: int, count: int) -> WordArray:
         size = 8 * len(rows) * count
+        if size <= _FEW:  # a cipher would take longer to set up
+            few = np.frombuffer(bytearray(os.urandom(size)), dtype="<u8")
+            return few.reshape(len(rows), count)
         coins = np.empty(size, dtype=np.uint8)
         encryptor = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
         encryptor.update_into(bytes(size), coins.data)
@@ -71,6 +74,7 @@ class SecureStream(Stream):
         return self
 
 
+_FEW = 1024  # bytes that the operating system gives at once
 _LONG = 32  # positions: counters of fewer are written column by column, short loops being slow
 
 

@@ -69,6 +69,7 @@ KEEP = 1 << 30  # bytes on disk that a campaign may have: some eight million own
 _ROW = 128  # bytes of a small row with its keys, of a nonce for one
 _SECONDS = 300.0  # for one to arrive
 _AT_ONCE = 2  # requests of one campaign that are worked on; others of it wait
+_BLOCKS = 1e9  # of a campaign a second: how many are worked on at once is the limit
 _BLOCK, _SUM = "/v1/block", "/v1/sum"
 
 
@@ -407,7 +408,7 @@ class Helper:
         )
         return Guard(
             made,
-            Limits(seconds=_SECONDS),
+            Limits(seconds=_SECONDS, asks=_BLOCKS, asks_per_second=_BLOCKS),
             signed={("POST", _BLOCK), ("POST", _SUM)},
             sizes=self._size,
             observe=self.watch.observe,

@@ -28,7 +28,7 @@ from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, Request, request_headers
 from tacit.service.protocol.web import DATA_HEADERS, Reply
 from tacit.wire.envelopes import public_bytes
-from tests.service.coordinator.made import ADMIN, client_of, enrol, folder_of, running
+from tests.service.coordinator.made import ADMIN, CAMPAIGN, client_of, enrol, folder_of, running
 from tests.service.helper.made import helper
 
 QUICK = ConnectionLimits(handshake=0.5, head=0.5, reading=1.0)
@@ -145,6 +145,35 @@ def test_what_is_no_http_gets_the_same_kind_of_answer(call):
         assert error_in(call(url).send(b"\x00\x01 nothing\r\n\r\n").hear()) == (400, "malformed")
         large = b"GET / HTTP/1.1\r\n" + b"x: y\r\n" * 4000 + b"\r\n"
         assert error_in(call(url).send(large).hear()) == (431, "too large")
+
+
+def test_a_head_has_so_many_lines(call):
+    """Three thousand of them, within the size that a head may have, took thirty times as long as
+    the request.
+    """
+    with serve(app()) as url:
+        many = b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a:\r\n" * 3000 + b"\r\n"
+        assert error_in(call(url).send(many).hear()) == (431, "too large")
+        behind = b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+        behind += b"1\r\nx\r\n0\r\n" + b"a:\r\n" * 3000 + b"\r\n"
+        assert b" 200 " not in call(url).send(behind).hear()
+        some = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n" + b"a: b\r\n" * 90 + b"\r\n"
+        assert b" 200 " in call(url).send(some).hear()
+
+
+def test_a_body_does_not_come_in_crumbs(call):
+    """Four thousand pieces of a byte each took the loop ten times as long as one of four thousand,
+    and a head that says it is signed is always listened to.
+    """
+    head = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n"
+    with serve(app()) as url:
+        assert b" 200 " not in call(url).send(head + b"1\r\nx\r\n" * 4000 + b"0\r\n\r\n").hear()
+        few = call(url).send(head + b"1\r\nx\r\n" * 200 + b"0\r\n\r\n").hear()
+        assert b" 200 " in few
+        pieces = (
+            call(url).send(head + (b"28\r\n" + b"x" * 40 + b"\r\n") * 100 + b"0\r\n\r\n").hear()
+        )
+        assert b" 200 " in pieces
 
 
 def test_who_says_nothing_or_speaks_slowly_or_does_not_listen_is_hung_up_on(tmp_path, call):
@@ -316,6 +345,36 @@ def test_members_are_not_put_off_for_their_neighbours():
             return [answer.status_code for answer in found]
 
     assert asyncio.run(main()) == [403, 403, 429, 429, 204]
+
+
+def test_members_leave_from_where_neighbours_are_put_off(tmp_path, monkeypatch):
+    """What batches do not answer (to leave, to go by another key, figures for members) was not
+    heard there, however well it was signed.
+    """
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    made = running(folder_of(tmp_path, text=f'{CAMPAIGN}\nstatus_for = "members"\n'))
+    made.store.add_tokens(["a token of sixteen"])
+    key, campaign = Ed25519PrivateKey.generate(), bytes.fromhex(made.fingerprint)
+    assert enrol(made.store, public_bytes(key.public_key()).hex(), "a token of sixteen")
+
+    def signed(method, path, body=b"", by=key):
+        return request_headers(Request(campaign, method, path, int(time.time()), body), by)
+
+    with serve(made.app) as url:
+        with httpx.Client(base_url=url, timeout=60) as stranger:
+            while stranger.get("/nothing").status_code == 404:
+                pass
+            assert stranger.get("/v1/status").status_code == 429
+            forged = signed("GET", "/v1/status", by=Ed25519PrivateKey.generate())
+            answer = stranger.get("/v1/status", headers=forged)
+            assert answer.status_code == 403
+            assert answer.headers["connection"] == "close"  # the next one costs a handshake
+        with httpx.Client(base_url=url, timeout=60) as member:
+            assert member.get("/v1/status", headers=signed("GET", "/v1/status")).is_success
+        with httpx.Client(base_url=url, timeout=60) as member:
+            headers = signed("POST", "/v1/leave", b"leave")
+            assert member.post("/v1/leave", headers=headers, content=b"leave").is_success
 
 
 def test_who_looks_without_end_keeps_nobody_from_looking_now_and_then(call):

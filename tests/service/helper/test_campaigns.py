@@ -270,6 +270,23 @@ def test_neighbours_of_a_campaign_do_not_keep_it_from_its_helper(tmp_path, monke
             assert post(ours, body, OURS).status_code == 200
 
 
+def test_strangers_who_sign_are_hung_up_on_where_too_much_was_refused(tmp_path, monkeypatch):
+    """They were heard again and again on one connection: a signature to check each time."""
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
+    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    body = encode(CoordinatorSide(batch(), COORDINATOR_KEY).block(reports(terms())))[:100]
+    with (
+        serve(shared(tmp_path).app()) as url,
+        httpx.Client(base_url=url, timeout=60) as stranger,
+    ):
+        closed = [
+            post(stranger, body, Ed25519PrivateKey.generate()).headers.get("connection")
+            for _ in range(110)
+        ]
+    assert closed[:90] == [None] * 90
+    assert closed[-1] == "close"
+
+
 def test_a_line_that_ends_at_a_campaigns_key_costs_strangers_one_signature(tmp_path, monkeypatch):
     """Fifteen statements of a stranger's own before one that names our key, which is not signed by
     it: all of them were verified, on the loop, twice.

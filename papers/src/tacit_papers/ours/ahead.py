@@ -49,7 +49,6 @@ METHODS = {"combined": NOBODY, "two servers": HOW}  # whom owners trust
 PAPER_EPSILON = 7.0
 OWNERS = ("alike", "labels 0.1", "labels 0.5", "shifted")
 RUNS, QUICK_RUNS = 10, 2
-_DRAWS = 50  # models, for what the plan foresees
 _SKEW_EPSILON = 1.0
 _SKEWED = ("mnist 4 or 9", "synthetic")
 _ROUNDS, _ATTEMPTS = 10, 10
@@ -260,10 +259,9 @@ class _Trial:
     def refine(self, method: str, look: Outlook) -> tuple[float, float]:
         """Accuracy of the combination, and what the plan foresaw."""
         crowd = look.combination.population
-        foreseen = 0.0 if look.why_not else look.combination.expected_rise(_DRAWS, 0)
         asks = refine(self.public, crowd, "auto", crowd.epsilon, outlook=look)
         refined = Inline(self.cohort, crowd.epsilon, self._coins(method, crowd.epsilon)).run(asks)
-        return self.accuracy_of(refined.model), foreseen
+        return self.accuracy_of(refined.model), look.promised
 
     def discriminate(self, own: PublicModel, epsilon: float) -> float:
         """Private only: a linear model."""

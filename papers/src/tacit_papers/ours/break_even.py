@@ -23,7 +23,6 @@ from tacit_papers.runner import Cell
 
 OWNERS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
-_DRAWS = 50
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class BreakEvenCell(Cell):
                     public_rows=self.public_rows,
                     rows_per_owner=task.rows,
                     public_accuracy=own.accuracy or 0.0,
-                    rise=look.combination.expected_rise(_DRAWS, 0),
+                    rise=look.rise,
                     gain=look.gain,
                     collect=not look.why_not,
                 )

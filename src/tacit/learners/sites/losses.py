@@ -18,13 +18,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import FloatArray
 from tacit.wire import message
 
@@ -181,6 +181,13 @@ LOSSES: dict[str, Loss] = {
     "huber": Huber(),
     "squared": Squared(),
 }
+
+
+def loss_of(name: Any, *, numbers: bool) -> Loss:
+    """A loss by name; "auto" is the Huber hinge for classes and the Huber loss for numbers."""
+    fitting = [known for known, loss in LOSSES.items() if loss.of_numbers == numbers]
+    chosen = one_of("loss", name, ["auto", *fitting])
+    return LOSSES[("huber" if numbers else "huber_hinge") if chosen == "auto" else chosen]
 
 
 def minimise(

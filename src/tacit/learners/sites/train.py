@@ -208,6 +208,15 @@ class TrainSite(Query):
     def answer(self, collected: Estimates) -> Estimates:
         return collected
 
+    def rehearse(self, rows: Cohort, epsilon: float, stream: Stream) -> FloatArray:
+        """Models (sites, vectors, dim) as sites with these public rows would release them, up to
+        what is far below their noise: the minimum is found by Newton's method, in a tenth of the
+        time, and nothing is proven of it.
+        """
+        plan = replace(self.plan(epsilon), descent=None)
+        points = self._train(rows, plan, stream) * plan.step
+        return points.reshape(len(rows), self.vectors, self.projection.dim)
+
     def _train(self, sites: Cohort, plan: Perturbation, stream: Stream) -> IntArray:
         """Points (sites, width); a site's are a function of its rows and its tape."""
         count, shape = len(sites), (len(sites), self.vectors, self.projection.dim)

@@ -58,6 +58,7 @@ from tacit.wire import WireError
 log = logging.getLogger(__name__)
 _STEP = 0.2  # seconds between looks of the driver
 _MANY_TOKENS = 1 << 20  # bytes
+LEAVE, REKEY = ("POST", "/v1/leave"), ("POST", "/v1/rekey")
 _DOCUMENT = bytes(JSONResponse(DOCUMENT).body)
 
 
@@ -120,6 +121,7 @@ class Coordinator:
             self.limits,
             self.direct(),
             open_to_all=[ENROL],
+            signed=self.signed(),
             sizes=self.size,
             is_known=self.knows,
             observe=self.own_watch.observe,
@@ -128,6 +130,11 @@ class Coordinator:
     def direct(self) -> dict[tuple[str, str], Direct]:
         """What is answered without a framework, by method and path."""
         return self._owners.routes()
+
+    def signed(self) -> list[tuple[str, str]]:
+        """What a framework answers and members sign, by method and path."""
+        told = (self.readers.status, "/v1/status"), (self.readers.model, "/v1/model")
+        return [LEAVE, REKEY, *(("GET", path) for who, path in told if who == MEMBERS)]
 
     def routes(self) -> list[Route]:
         """What a framework answers, by paths under the campaign's root."""
@@ -141,8 +148,8 @@ class Coordinator:
                 Route(path, _other_method, methods=[method])
                 for method, path in self._owners.routes()
             ),
-            Route("/v1/leave", self.leave, methods=post),
-            Route("/v1/rekey", self.rekey, methods=post),
+            Route(LEAVE[1], self.leave, methods=post),
+            Route(REKEY[1], self.rekey, methods=post),
             *self._peers,
             *self._administration.routes(),
         ]

@@ -270,6 +270,7 @@ class Service:
         self._gone: set[str] = set()
         self._direct: dict[tuple[str, str], Direct] = {}
         self._open_to_all: set[tuple[str, str]] = set()
+        self._signed: set[tuple[str, str]] = set()
         self.watch = Watch(self._database.campaigns, self._figures)
         campaign_files([place for place in places if not place.is_dir()])  # as they were typed
         prepare(self._database)
@@ -349,6 +350,7 @@ class Service:
             for method, path in each.direct():
                 del self._direct[method, each.root + path]
             self._open_to_all.discard((ENROL[0], each.root + ENROL[1]))
+            self._signed -= {(method, each.root + path) for method, path in each.signed()}
             self._gone.add(slug)
             log.info("campaign %s is not served any more: its file has gone", slug)
 
@@ -365,6 +367,7 @@ class Service:
             for (method, path), answer in each.direct().items():
                 self._direct[method, each.root + path] = answer
             self._open_to_all.add((ENROL[0], each.root + ENROL[1]))
+            self._signed |= {(method, each.root + path) for method, path in each.signed()}
 
     def app(self) -> Guard:
         """The ASGI application."""
@@ -381,6 +384,7 @@ class Service:
             self._limits,
             self._direct,
             open_to_all=self._open_to_all,
+            signed=self._signed,
             sizes=self._size,
             is_known=self._knows,
             observe=self.watch.observe,

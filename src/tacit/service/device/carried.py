@@ -172,7 +172,7 @@ class CarriedPart:
         """Do what `join` does as far as it is answered; what is to be carried next."""
         carried = Carried(letter)
         async with httpx.AsyncClient(transport=carried, base_url=self.address) as client:
-            link = Link([client], patience=0.0)
+            link = Link([client], patience=0.0, shortest=0.0)
             with suppress(UnansweredError):
                 greeted, members = await self.joining.members(link, self.pinned)
                 if self.joining.policy.time_step > 0:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, positive, whole
+from tacit._util.checks import bad, number_of_rounds, one_of, positive, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.boosting import AllOwners, Boosted, Judge, OwnSample, Schedule, boost
 from tacit.algorithms.public_baseline import fit_public
@@ -76,7 +76,8 @@ class BoostingTerms(CampaignTerms):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("rounds", "owners", "attempts"):
+        number_of_rounds(self.rounds)
+        for name in ("owners", "attempts"):
             whole(name, getattr(self, name), 1)
         if not self.minimum <= self.owners:
             raise bad("minimum", f"at most owners per round, {self.owners}", self.minimum)
@@ -275,6 +276,8 @@ class BoostingSpec(HelpedSpec):
     def prepare(self, sum_key: bytes = b"") -> tuple[BoostingTerms, Public]:
         sample = self.read_sample()
         learner = learner_of(self.learner)
+        if self.trust == HOW:
+            learner = learner.for_sums()
         facts = learner.facts(sample.public)
         made = BoostingTerms(
             **self.common(sample, self.minimum),

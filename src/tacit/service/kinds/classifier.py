@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, whole
+from tacit._util.checks import bad, number_of_rounds, one_of, whole
 from tacit._util.types import IntArray
 from tacit.algorithms.combination import MAPS, Combination, Outlook, look_ahead
 from tacit.algorithms.gradient_trees import LARGEST_LEAF, Growth, full_tree, grow
@@ -209,7 +209,7 @@ class ClassifierTerms(RefinedTerms):
     budget: float | None = None
 
     def __post_init__(self) -> None:
-        whole("rounds", self.rounds, 1)
+        number_of_rounds(self.rounds)
         super().__post_init__()
         summed = isinstance(self.query.terms, VectorTerms)
         given = (self.maps is None, self.keys is not None, self.budget is not None)
@@ -363,7 +363,7 @@ class ClassifierSpec(HelpedSpec):
     def prepare(self, sum_key: bytes = b"") -> tuple[ClassifierTerms, Public]:
         sample = self.read_sample()
         features = one_of("features", self.features, _FEATURES)
-        maps = MAPS if features == "auto" else (features,)
+        maps = None if features == "auto" else (features,)
         owners, rows = (
             whole("owners", self.owners, 1),
             whole("rows_per_owner", self.rows_per_owner, 1),
@@ -372,7 +372,7 @@ class ClassifierSpec(HelpedSpec):
         look = look_ahead(sample.public, fit_public(sample.public), crowd, maps)
         if look.why_not:
             raise ValueError(str(Plan.of(look)))
-        rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
+        rounds = look.rounds if self.rounds is None else number_of_rounds(self.rounds)
         asking = refine(
             sample.public,
             crowd,
@@ -387,12 +387,18 @@ class ClassifierSpec(HelpedSpec):
             owners=owners,
             rows=rows,
             rounds=rounds,
-            features=maps,
+            features=_maps_of(look),
             maps=None if crowd.summed else PublicMaps.of(look, sample.public),
             keys=self.keys(sum_key) if crowd.summed else None,
             budget=self.epsilon[0] if crowd.summed else None,
         )
         return made, sample.public
+
+
+def _maps_of(look: Outlook) -> tuple[str, ...]:
+    """The feature maps that questions are made of; of sums they are the same for everybody."""
+    belief = look.combination
+    return tuple(belief.maps) if isinstance(belief, Combination) else MAPS
 
 
 @message("campaign.gradient trees")

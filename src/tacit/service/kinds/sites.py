@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit._util.checks import bad, in_digits, one_of, positive, whole
+from tacit._util.checks import bad, in_digits, number_of_rounds, one_of, positive, whole
 from tacit._util.types import FloatArray
 from tacit.algorithms.combination import MAPS, look_ahead
 from tacit.algorithms.public_baseline import fit_public
@@ -32,8 +32,8 @@ from tacit.estimators.guarantee import (
     summed_sites_guarantee,
 )
 from tacit.estimators.planning import Plan
-from tacit.estimators.sites import loss_of
 from tacit.learners.query import Query
+from tacit.learners.sites.losses import loss_of
 from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import TrainSite
 from tacit.owner.policy import Policy
@@ -383,7 +383,7 @@ class SiteSpec(HelpedSpec):
         look = look_ahead(sample.public, fit_public(sample.public), crowd, MAPS)
         if look.why_not:
             raise ValueError(str(Plan.of(look)))
-        rounds = look.rounds if self.rounds is None else whole("rounds", self.rounds, 1)
+        rounds = look.rounds if self.rounds is None else number_of_rounds(self.rounds)
         asking = refine(sample.public, crowd, "auto", epsilon, rounds=rounds, outlook=look)
         made = SummedSiteTerms(
             **self.common(sample, self.minimum),

@@ -18,10 +18,9 @@ again.
 """
 
 import asyncio
-import ssl
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
@@ -239,18 +238,16 @@ class WaitingRoom:
 
 
 class Door:
-    """Lets connections in at a listening socket; `make` gives the protocol of one."""
+    """Lets connections in at a listening socket; `greet` shakes hands, and begins to listen."""
 
     def __init__(
         self,
         listening: socket,
-        make: Callable[[Visitor, ConnectionLimits], asyncio.Protocol],
-        tls: ssl.SSLContext | None,
+        greet: Callable[[Visitor, ConnectionLimits], Awaitable[None]],
         limits: ConnectionLimits,
     ) -> None:
         self._listening = listening
-        self._make = make
-        self._tls = tls
+        self._shake_hands = greet
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._visitors: set[Visitor] = set()
@@ -444,15 +441,8 @@ class Door:
 
     async def _greet(self, visitor: Visitor) -> None:
         """Shake hands, and begin to listen."""
-        patience = {} if self._tls is None else {"ssl_handshake_timeout": self._limits.handshake}
-        patience |= {} if self._tls is None else {"ssl_shutdown_timeout": GOODBYE}
         try:
-            await self._loop.connect_accepted_socket(
-                lambda: self._make(visitor, self._limits),
-                visitor.connection,
-                ssl=self._tls,
-                **patience,
-            )
+            await self._shake_hands(visitor, self._limits)
         except (OSError, TimeoutError, asyncio.CancelledError):  # no TLS, or too slow, or gone
             self.count_refusal(visitor)
             self.forget(visitor)

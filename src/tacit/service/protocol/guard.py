@@ -145,6 +145,7 @@ class Guard:
             if b"%" in scope.get("raw_path", b""):
                 raise RequestError("not found", 404)  # no address of ours has another spelling
             put_off = not self._refusals.tokens_left(address) >= 1 and not _is_proven(scope)
+            out.is_put_off = put_off
             if not self._is_heard(scope, address, put_off):
                 raise RequestError("too many", _TOO_MANY)
             await self._answer(scope, receive, out, put_off)
@@ -195,7 +196,7 @@ class Guard:
         body = await self._body(headers, receive, self._limits.body if size is None else size)
         direct = self._direct.get((scope["method"], scope["path"]))
         if direct is None:
-            if _is_proven(scope) and not self._is_signed(scope):
+            if _is_proven(scope):
                 await self._pace(scope[VISITOR].member)
             await self.app(scope, receive if body is None else _replay(body, receive), out)
         else:
@@ -263,6 +264,7 @@ class _Outgoing:
         self._name = (b"x-request-id", name.encode())
         self._charge = charge
         self.status = 0
+        self.is_put_off = False  # who is refused then is hung up on
 
     @property
     def has_begun(self) -> bool:
@@ -273,6 +275,8 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self._begin(message["status"])
             own = [pair for pair in message.get("headers", ()) if pair[0] not in _NAMES]
+            if self.is_put_off and self.status in _CHARGED:
+                own.append((b"connection", b"close"))
             message["headers"] = [*own, *(_PAGE if _is_page(own) else _DATA), self._name]
         await self._pass_on(message)
 

@@ -39,7 +39,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit.service.protocol.door import Allowances, ConnectionLimits, Door, Visitor
-from tacit.service.protocol.web import BoundedProtocol
+from tacit.service.protocol.web import BoundedProtocol, listen_to
 
 _STARTUP_FAILURE = 3  # exit status, as uvicorn's own
 _GARBAGE = 20_000  # new objects between looks for garbage: a few hundred requests
@@ -189,12 +189,12 @@ class BoundedServer(uvicorn.Server):
         if self.lifespan.should_exit:
             sys.exit(_STARTUP_FAILURE)
 
-        def make(visitor: Visitor, limits: ConnectionLimits) -> BoundedProtocol:
+        async def greet(visitor: Visitor, limits: ConnectionLimits) -> None:
             made = BoundedProtocol(self.config, self.server_state, self.lifespan.state)
             made.visitor, made.limits = visitor, limits
-            return made
+            await listen_to(made, self.config.ssl)
 
-        doors: Any = [Door(each, make, self.config.ssl, self._limits) for each in sockets or ()]
+        doors: Any = [Door(each, greet, self._limits) for each in sockets or ()]
         self.servers = doors
         self.started = True
 

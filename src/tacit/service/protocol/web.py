@@ -1,12 +1,14 @@
 """HTTP as every service speaks it.
 
-Requests are read within limits of size and time, connection by connection; what is no HTTP gets the
-same kind of answer as any other error. Every answer carries the same headers: all of them what a
-browser shows, some what programs read; some answers are ready-made. Style, scripts and picture of
-the pages are read from the package once and served from memory.
+Requests are read within limits of size and time, connection by connection, and so is the TLS around
+them; what is no HTTP gets the same kind of answer as any other error. Every answer carries the same
+headers: all of them what a browser shows, some what programs read; some answers are ready-made.
+Style, scripts and picture of the pages are read from the package once and served from memory.
 """
 
 import asyncio
+import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -122,10 +124,15 @@ def _route(path: str, data: bytes, kind: str) -> Route:
 
 
 _PIECE, _PIECES = 1 << 10, 256  # so many bytes in a piece, but for so many pieces
+_LINES = 100  # headers of a request: browsers and proxies send thirty
 _MUCH = 1 << 14  # bytes of a body
 _AHEAD = 8  # requests that are sent before those before them were answered: owners send none
 _WRAPPING = 1 << 17  # bytes around a body: the sizes and remarks of its pieces
 _BODY = (b"content-length", b"transfer-encoding")  # headers of a request that has one
+# records of TLS that bring nothing; what comes pays for so many, and for one in so many bytes
+_RECORDS, _PAID, _RECORD = 256, 2, 16
+_HEAD = 5  # bytes that a record begins with, the last two of which say how many follow
+_READ = 1 << 14  # bytes that are looked at together
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -133,6 +140,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     visitor: Visitor
     limits: ConnectionLimits
+    records = 0.0  # of TLS, beside those that brought something
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base
         super().connection_made(transport)
@@ -143,8 +151,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_since: float | None = None if self.visitor.is_proxy else self.loop.time()
         self._reading_since: float | None = None
         self._is_in_head = False
-        self._head_bytes = self._wrapping = 0
-        self._pieces = 0.0
+        self._head_bytes = self._lines = self._wrapping = 0
+        self._pieces = self._parts = 0.0
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -154,6 +162,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._is_refused:
             return
         self._unset_keepalive_if_required()
+        self.records = max(0.0, self.records - _PAID - len(data) / _RECORD)
         if self._head_since is None and self._is_idle():
             self._head_since = self.loop.time()
         was_in_head = self._is_in_head
@@ -178,8 +187,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._is_in_head = True
-        self._head_bytes = self._wrapping = 0
-        self._pieces = 0.0
+        self._head_bytes = self._lines = self._wrapping = 0
+        self._pieces = self._parts = 0.0
         scope: Any = self.scope
         scope[VISITOR] = self.visitor
 
@@ -188,6 +197,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        self._lines += 1
         self._count(name, value)
         if self._is_in_head:  # what comes after a body was not there when the request was judged
             super().on_header(name, value)
@@ -204,6 +214,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._wrapping -= len(body)
+        self._parts += 1 - len(body) / _PIECE
+        if self._parts > _PIECES:
+            raise ValueError("a body in crumbs")  # ends the parser: each of them takes its time
         # whoever waits for the body wants all of it: woken at its end, or when there is much
         cycle = self.cycle
         if not cycle.response_complete and len(cycle.body) + len(body) <= _MUCH:
@@ -231,7 +244,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is None or bool(cycle.response_complete)
 
     def _is_too_large(self) -> bool:
-        return self._head_bytes > self.limits.head_bytes
+        return self._head_bytes > self.limits.head_bytes or self._lines > _LINES
 
     def _refuse(self) -> None:
         """Answer what cannot be read, and hang up."""
@@ -241,6 +254,101 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_refused = True
         self.transport.pause_reading()  # whoever goes on sending is not listened to
         self.loop.call_later(GOODBYE, self.transport.abort)
+
+
+class CountedRecords(asyncio.BufferedProtocol):
+    """TLS around a connection whose records are counted before they are opened.
+
+    Once hands are shaken TLS still has messages of its own (new keys), each of which costs a
+    thousand times what it costs to send, and of which nobody hears who listens for requests. So
+    records are counted, by their heads, which are in the clear; what they bring pays for them, and
+    whoever owes too much is hung up on before the rest is opened.
+    """
+
+    def __init__(self, inside: Any, listener: BoundedProtocol) -> None:
+        self._inside, self._listener = inside, listener
+        self._view = memoryview(b"")
+        self._skip, self._head = 0, b""  # bytes left of a record, and those there of a head
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport: Any = transport
+        self._inside.connection_made(transport)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        self._view = memoryview(self._inside.get_buffer(sizehint))[:_READ]
+        return self._view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._listener.records += self._count(bytes(self._view[:nbytes]))
+        if self._listener.records > _RECORDS:
+            self._listener.visitor.doubt()
+            self._transport.abort()
+        else:
+            self._inside.buffer_updated(nbytes)
+
+    def _count(self, data: bytes) -> int:
+        """How many records begin in some bytes."""
+        at = begun = 0
+        while at < len(data):
+            passed = min(self._skip, len(data) - at)
+            self._skip -= passed
+            at += passed
+            if at == len(data):
+                break
+            more = data[at : at + _HEAD - len(self._head)]
+            self._head += more
+            at += len(more)
+            if len(self._head) == _HEAD:
+                self._skip, self._head = int.from_bytes(self._head[3:]), b""
+                begun += 1
+        return begun
+
+    def eof_received(self) -> bool | None:
+        more: bool | None = self._inside.eof_received()
+        return more
+
+    def pause_writing(self) -> None:
+        self._inside.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inside.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._inside.connection_lost(exc)
+
+
+async def listen_to(listener: BoundedProtocol, tls: ssl.SSLContext | None) -> None:
+    """Shake hands with a visitor, where there is TLS, and listen to it from then on."""
+    loop, connection = asyncio.get_running_loop(), listener.visitor.connection
+    if tls is None:
+        await loop.connect_accepted_socket(lambda: listener, connection)
+        return
+    shaken: asyncio.Future[None] = loop.create_future()
+    inside = _tls_of(loop)(
+        loop,
+        listener,
+        tls,
+        shaken,
+        server_side=True,
+        ssl_handshake_timeout=listener.limits.handshake,
+        ssl_shutdown_timeout=GOODBYE,
+    )
+    counted = CountedRecords(inside, listener)
+    transport, _ = await loop.connect_accepted_socket(lambda: counted, connection)
+    try:
+        await shaken
+    except BaseException:
+        transport.abort()
+        raise
+
+
+def _tls_of(loop: asyncio.AbstractEventLoop) -> Any:
+    """How a loop speaks TLS: uvloop has it compiled."""
+    if type(loop).__module__.startswith("uvloop"):
+        from uvloop.loop import SSLProtocol as Compiled
+
+        return Compiled
+    return SSLProtocol
 
 
 def _refusal(line: str, kind: str) -> bytes:
