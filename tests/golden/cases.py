@@ -95,8 +95,6 @@ def _digits(value: Any) -> Any:
         return _digits(asdict(value))
     if isinstance(value, dict):
         return {key: _digits(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return [_digits(each) for each in value]
     return f"{value:.9g}" if isinstance(value, float) else value
 
 
