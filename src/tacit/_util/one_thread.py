@@ -14,7 +14,9 @@ _BRINGERS = ("scipy.linalg", "sklearn")  # packages with threads of their own, b
 
 def one_thread() -> AbstractContextManager[Any]:
     """Within it, products of matrices and fits of scikit-learn have one thread."""
-    return _libraries(tuple(name in sys.modules for name in _BRINGERS)).limit(limits=1)
+    libraries = _libraries(tuple(name in sys.modules for name in _BRINGERS))
+    within: AbstractContextManager[Any] = libraries.limit(limits=1)
+    return within
 
 
 @cache
