@@ -27,6 +27,8 @@ from tacit import (
     SiteEnsemble,
     SiteEnsembleRegressor,
 )
+from tacit._util.types import AnyArray
+from tacit.data.schema import Category
 from tacit.estimators.export import write_onnx
 
 _BLOCK = 2_000  # a graph holds all that it makes of a block: of two servers' features 32 MB each
@@ -58,7 +60,23 @@ def kinds() -> dict[str, Callable[[], Any]]:
     for method in ("turns", "stumps", "trees"):
         peers = PeerEnsemble(epsilon=8.0, rounds=10, method=method, random_state=1)
         found[f"peers, {method}"] = partial(peers.fit, rest, pairs, owners=sites, public=own_two)
+    table = mixed_columns(np.random.default_rng(3), _SAMPLE)
+    known = (table["n"] * (table["kind"] == "u") + table["is"] > 0.5).astype(int)
+    mine = {name: column[:500] for name, column in table.items()}, known[:500]
+    theirs = {name: column[500:] for name, column in table.items()}, known[500:]
+    mixed = PrivateClassifier(8.0, random_state=1)
+    found["classifier, mixed columns"] = partial(mixed.fit, *theirs, public=mine)
     return found
+
+
+def mixed_columns(rng: np.random.Generator, rows: int) -> dict[str, Any]:
+    """Numbers, texts, truth values and codes, of which some are missing or unknown."""
+    return {
+        "n": np.where(rng.random(rows) < 0.05, np.nan, rng.normal(size=rows)),
+        "kind": rng.choice(np.array(["u", "v", "w", "u v", "é"]), rows).astype(object),
+        "is": rng.random(rows) < 0.5,
+        "code": rng.integers(0, 9, rows),
+    }
 
 
 def main() -> None:
@@ -83,11 +101,7 @@ def compare(name: str, model: object, rows: int, folder: Path) -> float:
     rng, worst, others, ours, theirs = np.random.default_rng(2), 0.0, 0, 0.0, 0.0
     held = 0
     for start in range(0, rows, _BLOCK):
-        X = rng.normal(scale=2.0, size=(min(_BLOCK, rows - start), fitted.n_features_in_))
-        given = {
-            str(feature.name): X[:, [place]]
-            for place, feature in enumerate(fitted.schema_.features)
-        }
+        X, given = made_rows(fitted, min(_BLOCK, rows - start), rng)
         began = time.process_time()
         said = fitted.predict(X)
         if isinstance(fitted, SiteEnsembleRegressor):
@@ -110,6 +124,25 @@ def compare(name: str, model: object, rows: int, folder: Path) -> float:
         f"{ours:.0f} s, onnxruntime {theirs:.0f} s; memory {held:,} MB, then {_peak() - held} more"
     )
     return worst
+
+
+def made_rows(fitted: Any, rows: int, rng: np.random.Generator) -> tuple[Any, dict[str, AnyArray]]:
+    """Rows for the model, and the same for its graph; of mixed columns a fifth of texts is unknown
+    or empty, and truth values are written as Python does.
+    """
+    features = fitted.schema_.features
+    if not any(isinstance(feature, Category) for feature in features):
+        X = rng.normal(scale=2.0, size=(rows, fitted.n_features_in_))
+        return X, {str(each.name): X[:, [place]] for place, each in enumerate(features)}
+    table = mixed_columns(rng, rows)
+    odd = rng.random(rows) < 0.2
+    table["kind"][odd] = rng.choice(np.array(["never seen", ""]), int(odd.sum()))
+    given = {}
+    for name, column in table.items():
+        is_text = column.dtype.kind in "Ob"
+        values = np.array([str(each) for each in column], dtype=object) if is_text else column
+        given[name] = (values if is_text else values.astype(np.float64))[:, np.newaxis]
+    return table, given
 
 
 def _peak() -> int:

@@ -70,13 +70,13 @@ MODELS = {
 }
 
 
-def run_graph(path, columns):
+def run_graph(path, columns, spell=str.lower):
     session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     given = {}
     for each in session.get_inputs():
         values = np.asarray(columns[each.name])
         if each.type == "tensor(string)":
-            texts = [str(v).lower() if isinstance(v, np.bool_ | bool) else str(v) for v in values]
+            texts = [spell(str(v)) if isinstance(v, np.bool_ | bool) else str(v) for v in values]
             values = np.array(texts, dtype=object)
         else:
             values = values.astype(np.float64)
@@ -102,6 +102,20 @@ def test_graphs_say_what_models_say(name, tmp_path):
     assert told["label"].tolist() == model.predict(table).tolist()
     with interpreted():
         assert np.array_equal(model.predict_proba(table), said)
+
+
+def test_truth_values_are_read_as_files_python_and_spreadsheets_write_them(tmp_path):
+    flags = np.arange(600) % 3 > 0
+    rows, y = {"flag": flags, "x": np.arange(600) % 7}, (flags ^ (np.arange(600) % 11 == 0)) + 0
+    model = PrivateBoosting("stump", epsilon=8.0, rounds=2, random_state=1)
+    model.fit(rows, y, public=(rows, y))
+    write_onnx(model.content(), tmp_path / "m.onnx")
+    said = model.predict_proba(rows)
+    for spell in (str.lower, str.capitalize, str.upper):
+        told = run_graph(tmp_path / "m.onnx", rows, spell)["probabilities"]
+        np.testing.assert_allclose(told, said, atol=1e-9)
+    other = run_graph(tmp_path / "m.onnx", rows, "is {}".format)["probabilities"]
+    assert np.abs(other - said).max() > 1e-3  # of a model that the column says something to
 
 
 def test_numbers_are_predicted_too(tmp_path):

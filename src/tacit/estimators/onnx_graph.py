@@ -96,10 +96,15 @@ class Graph:
             scaled = self.op("Div", self.op("Sub", name, self(middle)), self(half))
             known = self.op("Where", self.op("IsNaN", scaled), self(0.0), scaled)
             return self.op("Clip", known, self(-1.0), self(1.0))
-        values = (
-            np.array(feature.values, np.float64) if numeric else [_text(v) for v in feature.values]
-        )
-        hot = self.op("Equal", name, self.constant(np.array(values)[np.newaxis]))
+        if numeric:
+            known = self.constant(np.array(feature.values, np.float64)[np.newaxis])
+            hot = self.op("Equal", name, known)
+        else:
+            first, *others = dict.fromkeys(zip(*map(_spellings, feature.values), strict=True))
+            hot = self.op("Equal", name, self.constant(np.array(first)[np.newaxis]))
+            for texts in others:
+                alike = self.op("Equal", name, self.constant(np.array(texts)[np.newaxis]))
+                hot = self.op("Or", hot, alike)
         signs = self.op("Where", hot, self(1.0), self(-1.0))
         return self.column(signs, [1]) if feature.width == 1 else signs
 
@@ -182,9 +187,14 @@ class Graph:
         return self.op("ScatterElements", empty, places, ones, axis=1)
 
 
-def _text(value: object) -> str:
-    """A category as texts say it: truth values in lower case, as files have them."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _spellings(value: object) -> tuple[str, str, str]:
+    """A category as texts say it, in three ways: truth values are written as files, Python and
+    spreadsheets do.
+    """
+    text = str(value)
+    if text.lower() in ("true", "false"):
+        return text.lower(), text.capitalize(), text.upper()
+    return text, text, text
 
 
 def _depth(trees: Trees) -> int:
