@@ -214,8 +214,8 @@ class TrainSite(Query):
         time, and nothing is proven of it.
         """
         plan = replace(self.plan(epsilon), descent=None)
-        points = self._train(rows, plan, stream) * plan.step
-        return points.reshape(len(rows), self.vectors, self.projection.dim)
+        models = self._train(rows, plan, stream) * plan.step
+        return np.asarray(models.reshape(len(rows), self.vectors, self.projection.dim))
 
     def _train(self, sites: Cohort, plan: Perturbation, stream: Stream) -> IntArray:
         """Points (sites, width); a site's are a function of its rows and its tape."""
