@@ -4,6 +4,7 @@ import pytest
 from benchmarks.problems.problem import Setting, problem_of
 
 from tacit import seeded
+from tacit.algorithms.combination import Combination
 from tacit.algorithms.outlook import MAPS, RICH_MAPS, look_ahead, maps_for
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
@@ -14,6 +15,11 @@ from tacit.estimators.planning import Plan
 
 def public_of(family, rows, seed=0):
     return problem_of(Setting(family, seed, 10, rows)).public
+
+
+def maps_of(look):
+    assert isinstance(look.combination, Combination)
+    return look.combination.maps
 
 
 @pytest.mark.parametrize(
@@ -35,12 +41,12 @@ def test_other_owners_may_have_another_map():
     public = public_of("clusters", 1000)
     few = look_ahead(public, fit_public(public), Population(30_000, 1.0))
     many = few.among(Population(3_000_000, 1.0))
-    assert few.combination.maps == MAPS
-    assert many.combination.maps == RICH_MAPS
+    assert maps_of(few) == MAPS
+    assert maps_of(many) == RICH_MAPS
     assert "waves" in many.features
-    assert many.among(Population(30_000, 1.0)).combination.maps == MAPS
+    assert maps_of(many.among(Population(30_000, 1.0))) == MAPS
     chosen = look_ahead(public, few.own, Population(30_000, 1.0), ("linear",))
-    assert chosen.among(Population(3_000_000, 1.0)).combination.maps == ("linear",)
+    assert maps_of(chosen.among(Population(3_000_000, 1.0))) == ("linear",)
 
 
 def test_what_public_rows_alone_know_is_not_lost_where_nobody_is_asked():

@@ -9,26 +9,35 @@ from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, refine
+from tacit.learners.learner import ShareQuery
+from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
 EPSILON = 4.0
 
 
 def answer_exactly(
-    asking: Generator, problem: Problem, crowd: Population, coins: np.random.Generator
+    asking: Generator[ShareQuery, Answer | None, Refined],
+    problem: Problem,
+    crowd: Population,
+    coins: np.random.Generator,
 ) -> Refined:
     """Drive an algorithm by mean shares of its owners, with noise of the mechanism's variance."""
     order = coins.permutation(len(problem.cohort))
     try:
         query = next(asking)
         while True:
-            who, order = np.sort(order[: query.owners]), order[query.owners :]
-            mean = query.learner.share(query, problem.cohort[who]).mean(axis=0)
-            error = query.learner.radius * np.sqrt(crowd.cost(len(mean)) / len(who))
+            learner, number = query.learner, query.owners
+            assert isinstance(learner, Gradient)
+            assert isinstance(number, int)
+            who, order = np.sort(order[:number]), order[number:]
+            mean = learner.share(query, problem.cohort[who]).mean(axis=0)
+            error = learner.radius * np.sqrt(crowd.cost(len(mean)) / len(who))
             noise = coins.normal(size=len(mean)) * error
             query = asking.send(Answer(mean + noise, np.full(len(mean), error), len(who)))
     except StopIteration as end:
-        return end.value
+        refined: Refined = end.value
+        return refined
 
 
 def test_scales_that_swing_do_not_win():
