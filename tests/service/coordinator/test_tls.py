@@ -81,7 +81,7 @@ class Caller:
                 self.socket.sendall(self._out.read())
                 self._in.write(self.socket.recv(1 << 16))
         self.socket.sendall(self._out.read())
-        cipher = self._tls.cipher()[0]
+        cipher = (self._tls.cipher() or ("",))[0]
         self._hash = sha384 if "384" in cipher else sha256
         self._seal = ChaCha20Poly1305 if "CHACHA" in cipher else AESGCM
         self._key_size = 16 if "128" in cipher else 32

@@ -10,6 +10,7 @@ import asyncio
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -349,9 +350,7 @@ async def listen_to(listener: BoundedProtocol, tls: ssl.SSLContext | None) -> No
 def _tls_of(loop: asyncio.AbstractEventLoop) -> Any:
     """How a loop speaks TLS: uvloop has it compiled."""
     if type(loop).__module__.startswith("uvloop"):
-        from uvloop.loop import SSLProtocol as Compiled
-
-        return Compiled
+        return import_module("uvloop.loop").SSLProtocol
     return SSLProtocol
 
 
