@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.estimators.planning import Plan

@@ -24,8 +24,8 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Category, Number, Schema
-from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.gradient_trees import Growth, grow
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.problems.families import linear
 from tacit import seeded
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from tacit._util.types import BoolArray, FloatArray
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.problems.problem import Setting, problem_of
 from tacit import seeded
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import CANDIDATES, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine

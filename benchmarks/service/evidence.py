@@ -15,6 +15,7 @@ from tacit.data.table_file import TableFile
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.query import PURPOSE, Invitation
+from tacit.service.coordinator.keys import CampaignKeys
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import invitations, owners, reports
 from tacit.service.device.home import Home
@@ -103,7 +104,7 @@ def _sums(stage: Stage, store: Store) -> dict[int, int]:
 def _said(stage: Stage, slug: str) -> dict[Spoken, list[bytes]]:
     """What the ledgers say that every owner has said."""
     said: dict[Spoken, list[bytes]] = {}
-    campaign = public_bytes(signing_key(stage.state(slug)).public_key())
+    campaign = CampaignKeys.at(stage.state(slug)).first  # which owners' keys are made for
     for folder in sorted(stage.folder.glob(f"{homes(slug)}-*")):
         if (folder / "ledger.db").exists():
             home, number = Home.at(folder), folder.name.removeprefix(f"{homes(slug)}-")

@@ -27,12 +27,14 @@ from benchmarks.service.troubles import (
     PATIENCE,
     Trouble,
     bad_network,
+    change_release,
     drop_out,
     full_disk,
     jumping_clocks,
     kill_coordinator,
     kill_helper,
     kill_owners,
+    replace_keys,
     restart_database,
 )
 from tacit.sums import HOW
@@ -152,6 +154,7 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
     """Every fault, as something that can be run."""
     chance = random.Random(11)  # noqa: S311 - mischief, not secrets
     plain = replace(plan, tls=False)
+    alone = replace(plan, neighbour=False)  # tables of before there were versions hold one
     sums = replace(plan, sum_epsilon="1")
     shared = replace(
         plan, people=replace(plan.people, each=9), per_round=10, trust=HOW, sum_epsilon="1"
@@ -189,6 +192,12 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
             name, plan, server.fresh(), restart_database(server, 4), chance
         ),
         "full disk": lambda name: campaign(name, plan, "", full_disk(4), chance),
+        "another release and back, killed between": lambda name: repeated(
+            name, alone, server, change_release, 2
+        ),
+        "keys of campaign and owners replaced": lambda name: campaign(
+            name, plan, server.fresh(), replace_keys(6), chance
+        ),
         "clocks jump by hours": lambda name: campaign(
             name, sums, server.fresh(), jumping_clocks, chance
         ),

@@ -3,13 +3,16 @@
 import random
 import resource
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
 from benchmarks.service.postgres import Postgres, free_port
-from benchmarks.service.processes import Clock
+from benchmarks.service.processes import Clock, tacit
 from benchmarks.service.proxy import Proxy
-from benchmarks.service.stage import Stage, owner_process
+from benchmarks.service.stage import TRIAL, Stage, homes, owner_process
+from tacit.service.coordinator.tables import BEFORE
 
 Trouble = Callable[[Stage, random.Random], int]
 PATIENCE = 1800.0  # seconds
@@ -174,6 +177,81 @@ def jumping_clocks(stage: Stage, chance: random.Random) -> int:
             stage.up()
         time.sleep(chance.uniform(0.5, 2.0))
     return jumps
+
+
+# killed when the tables of a step are there and its number is about to be written down
+_KILLED_UPGRADE = """
+import os, signal, sys
+from alembic.runtime.migration import HeadMaintainer
+from tacit.service.coordinator import tables
+from tacit.service.coordinator.store import Store
+HeadMaintainer.update_to_step = lambda self, step: os.kill(os.getpid(), signal.SIGKILL)
+with Store(sys.argv[1]).transaction() as connection:
+    tables.upgrade(connection)
+"""
+
+
+def change_release(times: int) -> Trouble:
+    """The coordinator is killed, its database taken back to the tables of before there were
+    versions, and killed again on the way here; then it is started, and brings them here itself.
+    """
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            time.sleep(chance.uniform(0.0, 3.0))
+            if stage.ended():
+                return done
+            stage.processes.kill("coordinator")
+            back = ("admin", "database", "--database", stage.database, "--to", BEFORE)
+            _run(tacit(*back), 0)
+            _run([sys.executable, "-c", _KILLED_UPGRADE, stage.database], -signal.SIGKILL)
+            stage.start_coordinator()
+            stage.up()
+        return times
+
+    return trouble
+
+
+def replace_keys(times: int) -> Trouble:
+    """Keys are replaced in the middle: the campaign's, whose coordinator is killed for it, and in
+    turn those of all owners of a process.
+    """
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        stage.until(lambda: _running(stage), PATIENCE, "everybody to enrol")
+        for done in range(times):
+            time.sleep(chance.uniform(0.0, 2.0))
+            if stage.ended():
+                return done
+            if done % 2:
+                _replace_owners(stage, chance.randrange(stage.plan.people.processes))
+            else:
+                stage.processes.kill("coordinator")
+                _run(tacit("identity", "campaign", "--state", str(stage.state())), 0)
+                stage.start_coordinator()
+                stage.up()
+        return times
+
+    return trouble
+
+
+def _replace_owners(stage: Stage, number: int) -> None:
+    """New keys for the owners of a process, which is killed for it."""
+    stage.processes.kill(owner_process(number))
+    options = ["--data", str(stage.folder / f"owners-{number:03d}.csv"), "--owners", "who"]
+    options += ["--home", str(stage.folder / f"{homes(TRIAL)}-{number:03d}")]
+    options += ["--ca", str(stage.folder / "authority.pem")] if stage.plan.tls else []
+    _run(tacit("identity", "owner", stage.url(stage.port) + stage.root(), *options), 0)
+    stage.start_owners(number)
+
+
+def _run(command: list[str], status: int) -> None:
+    """Run a command that ends so."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if done.returncode != status:
+        raise RuntimeError(f"{command[3:]} ended with {done.returncode}: {done.stderr[-2000:]}")
 
 
 def _running(stage: Stage) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from tacit.algorithms.combination import MAPS, Combination
+from tacit.algorithms.combination import Combination
+from tacit.algorithms.outlook import MAPS
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Public

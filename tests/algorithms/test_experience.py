@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.algorithms.combination import look_ahead
 from tacit.algorithms.experience import is_linear, weigh_forecast
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Public

@@ -5,7 +5,8 @@ import pytest
 from benchmarks.problems.problem import Setting, problem_of
 
 from tacit import seeded
-from tacit.algorithms.combination import Combination, look_ahead
+from tacit.algorithms.combination import Combination
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population, RoundQuestion, next_question

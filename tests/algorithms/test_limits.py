@@ -4,7 +4,7 @@ import pytest
 from benchmarks.problems.problem import Setting, problem_of
 
 from tacit import seeded
-from tacit.algorithms.combination import MAPS, RICH_MAPS, look_ahead, maps_for
+from tacit.algorithms.outlook import MAPS, RICH_MAPS, look_ahead, maps_for
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine

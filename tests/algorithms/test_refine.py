@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tacit import PrivUnit, seeded
-from tacit.algorithms.combination import Combination, look_ahead
+from tacit.algorithms.combination import Combination
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population, water_filling
 from tacit.algorithms.refinement import discriminate, refine

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from tacit import seeded
 from tacit.algorithms import summed_gradients, wide_start
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import numpy as np
 from benchmarks.problems.problem import Problem, Setting, problem_of
 
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, refine

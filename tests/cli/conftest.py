@@ -24,14 +24,14 @@ def narrow_sums(monkeypatch):
 @pytest.fixture
 def worth_asking(monkeypatch):
     """Owners are asked for any gain."""
-    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
+    monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
 
 
 @pytest.fixture(scope="module")
 def model(folder):
     """A model of people.csv with a seed, for which owners were asked."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tacit.algorithms.combination.Outlook.why_not", "")
+        patched.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
         result = fit(folder, "--seed", "1", out="model.tacit")
     assert result.exit_code == 0, result.output
     return folder / "model.tacit"

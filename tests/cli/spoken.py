@@ -5,6 +5,7 @@ a user runs it.
 import json
 import shlex
 import sys
+from functools import cache
 
 import pytest
 import typer.main
@@ -12,6 +13,7 @@ import typer.main
 from tacit.cli import app, main
 
 
+@cache
 def commands():
     """Every command of the program by its name, those of groups too."""
     found = {}

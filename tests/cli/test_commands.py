@@ -17,14 +17,16 @@ from tacit.cli._demo_trials import Trial
 from tacit.estimators.measures import measure
 from tacit.learners.owners.stump import Stump
 from tacit.service.kinds import read_spec
+from tests.cli.spoken import commands, document, example, run_program
 
 run = CliRunner().invoke
 
 
-QUICK = ["demo", "--owners", "1000", "--epsilon", "4", "--runs", "1"]
+EXAMPLE = example(commands()["demo"])
+QUICK = EXAMPLE[: EXAMPLE.index("--out")]
 
 
-def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypatch):
+def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypatch, capfd):
     result = run(app, [*QUICK, "--out", str(tmp_path / "new")])
     assert result.exit_code == 0, result.output
     for word in (
@@ -46,7 +48,7 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
     assert (tmp_path / "new" / "files" / "campaign.toml").read_text() in readme
     page = (tmp_path / "new" / "report.html").read_text()
     for word in (
-        "tacit demo --owners 1000 --epsilon 4 --runs 1 --seed 1",
+        f"tacit {' '.join(QUICK)} --seed 1",
         "boosted centroids",
         "<svg",
         "Unit",
@@ -57,12 +59,16 @@ def test_demo_shows_plot_table_and_report_and_repeats_itself(tmp_path, monkeypat
     assert list((tmp_path / "new").rglob("*.png"))
 
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # it is an extra
-    again = run(app, [*QUICK, "--json", "--out", str(tmp_path / "again")])
-    rows = {row["method"]: row for row in json.loads(again.stdout)["rows"]}
+    monkeypatch.chdir(tmp_path)
+    said, lines, status = run_program([*EXAMPLE, "--json"], monkeypatch, capfd)
+    assert status == 0, lines
+    found = document(said)
+    assert set(found) >= {"rows", "report", "files", "seconds"}
+    rows = {row["method"]: row for row in found["rows"]}
     order = ["boosted centroids", "tacit", "tacit, two servers"]
     order.append("all rows in one place, no privacy")
     assert sorted(order, key=lambda method: rows[method]["mean"]) == order
-    files = [(tmp_path / name / "rows.jsonl").read_text() for name in ("new", "again")]
+    files = [(tmp_path / name / "rows.jsonl").read_text() for name in ("new", "out/demo")]
     assert files[0] == files[1]
 
 

@@ -186,7 +186,8 @@ def here(folder, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "predict"])
+# predict follows fit; demo's, which takes longest, is run where its pages are looked at
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in ("predict", "demo")])
 def test_an_example_works_and_says_one_document(name, here, monkeypatch, capfd):
     few = replace(PAPERS["c"], cells=lambda quick, seed: cells_c(quick, seed)[1:3])
     monkeypatch.setitem(PAPERS, "c", few)  # all of them: tests/papers

@@ -10,7 +10,7 @@ from types import FunctionType
 import pytest
 from typer.testing import CliRunner
 
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.cli import app
 from tacit.data.table_file import TableFile

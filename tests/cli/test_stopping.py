@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import tacit
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.audit.mechanisms import epsilon_in_use
 from tacit.cli._fit_report import Evaluation
@@ -74,7 +74,7 @@ def test_rounds_that_are_done_are_the_model(program, tmp_path, monkeypatch):
 
 def test_a_round_that_was_the_last_is_a_whole_model(program, tmp_path, monkeypatch):
     """The one round of the classifier is finished: what was asked is not thrown away."""
-    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
+    monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
     monkeypatch.setattr(Inline, "ask", ctrl_c_at(1, Inline.ask))
     said, _, status = program(FIT + "--epsilon 8 --rounds 1")
     assert status == 130
@@ -148,7 +148,7 @@ def test_a_model_is_kept_while_it_is_tested(program, tmp_path, monkeypatch):
 
 
 def test_plans_that_are_done_are_shown(program, monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.combination.look_ahead", ctrl_c_at(3, look_ahead))
+    monkeypatch.setattr("tacit.algorithms.outlook.look_ahead", ctrl_c_at(3, look_ahead))
     said, lines, status = program(
         "plan mine.csv --label rich --owners 2000 --leave-out family --trust nobody --json"
     )

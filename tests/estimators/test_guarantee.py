@@ -120,7 +120,7 @@ def test_where_nobody_is_asked_no_epsilon_is_claimed_or_spent(seed, tmp_path):
 
 
 def test_whoever_is_asked_gets_the_guarantee(monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
+    monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
     X, y = task(rows=300)
     asked = (
         PrivateClassifier(epsilon=0.01).fit(X[200:], y[200:], public=(X[:200], y[:200])).guarantee_

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from tacit.algorithms.combination import look_ahead
+from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Public

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from tacit.algorithms.combination import LEAST_GAIN, look_ahead
+from tacit.algorithms.outlook import LEAST_GAIN, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.data.sample import Sample

@@ -1,7 +1,12 @@
+import sys
 import threading
 
+import numpy as np
 import pytest
+import sklearn
+from threadpoolctl import ThreadpoolController
 
+from tacit._util import one_thread as held
 from tacit._util.kernels import cores, pieces, spread
 
 
@@ -37,3 +42,29 @@ def test_an_error_in_a_part_reaches_the_caller(wrong):
 
     with pytest.raises(ValueError, match="this part"):
         spread(work, pieces(10, 1, most=1))
+
+
+def test_libraries_have_one_thread_within_and_theirs_again_afterwards():
+    libraries = ThreadpoolController()
+    assert np.linalg.inv(np.eye(2)).any()
+    assert len(libraries.info()) > 1
+
+    def counts():
+        return {library.num_threads for library in libraries.lib_controllers}
+
+    with libraries.limit(limits=2):
+        with held.one_thread():
+            assert counts() == {1}
+        assert counts() == {2}
+
+
+def test_libraries_are_looked_for_once_and_again_when_more_have_come(monkeypatch):
+    held._libraries.cache_clear()
+    with monkeypatch.context() as before:
+        before.delitem(sys.modules, sklearn.__name__)
+        for _ in range(2):
+            held.one_thread()
+        assert held._libraries.cache_info().misses == 1
+    for _ in range(2):
+        held.one_thread()
+    assert held._libraries.cache_info().misses == 2

@@ -3,8 +3,7 @@
 The data user's rows enter by their likelihood, each answer of owners by its known variance: with
 few owners or a tiny epsilon the data user's rows decide, with many the owners do, and between them
 both count by their precision. The data user's own model is one of the features, unless the
-posterior alone predicts public rows better than it does. What owners will add is known before
-anybody is asked.
+posterior alone predicts public rows better than it does.
 """
 
 from collections.abc import Sequence
@@ -14,34 +13,25 @@ import numpy as np
 
 from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray
-from tacit.algorithms.experience import is_linear, weigh_forecast
-from tacit.algorithms.feature_maps import MOST, WAVES, Basis, Group, basis_of, with_model
+from tacit.algorithms.experience import is_linear
+from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
-from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
+from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import (
     AnsweredQuestion,
     Population,
     RoundQuestion,
     next_question,
 )
-from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.algorithms.wide_start import stand_ins
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
-MAPS = ("linear", "products")
-RICH_MAPS = (*MAPS, "waves")  # where owners are so many that the map, not noise, would be the limit
-BY_PRODUCTS = "a model by columns and their products"  # as the belief begins, in words
-LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
-_LEAST_RISE = 1e-3  # of accuracy, that sums must promise, and all where public rows show no mistake
-_DRAWS = 200  # models drawn to tell what accuracy to expect
-_SITE_DRAWS, _SURE = 60, 0.9  # models drawn where sites are asked; part of them that must gain
-_TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
 _LEVEL = 4.0  # variance of the intercept
 _LINEAR, _OTHER = (1.0, 1.0), (0.1, 3.0)  # variance of scores by a group, spread of its logarithm
-_BESIDE = 0.2  # part of what the data user's own model explains that another group may, at least
+BESIDE = 0.2  # part of what the data user's own model explains that another group may, at least
 _MODEL = 0.25  # variance of the weight of the data user's own model around 1
 _THEIR_LEVEL = (1e-2, 2.0)  # the same for the level that owners have of their own
 _TILT = (1.0, 2.0)  # variance of the tilt in units of chance, spread of its logarithm
@@ -51,8 +41,6 @@ _TILTED = 15  # columns along which owners' rows may lie elsewhere
 _DOUBTS = {True: 2.0, False: 1.5}
 _STAND_INS, _TIMES = 600, 12  # rows in owners' place, where public ones are fewer; times as many
 _WORD = 2.0  # what the belief says that it is ahead by may be wrong by so many times as much
-_TOLD = 2.0  # variance of the data user's own scores from which on classes are told well
-_LOUDEST = 10.0  # noise of a coefficient in variances of a wave's, up to which waves are asked for
 _AHEAD = 1.0  # standard errors by which the belief must be ahead to do without that model
 
 
@@ -278,148 +266,6 @@ class Combination:
         return max(0.0, found)  # of covariances that differ by next to nothing, rounded below
 
 
-@dataclass(frozen=True, eq=False)
-class Outlook:
-    """How to ask: a combination, what it should gain in log loss and accuracy (`rise`), in how many
-    rounds, by shares of so many `numbers` about which `features`; `doubt` says why not to ask
-    although the log loss would fall.
-
-    `rise` is over the data user's own model, and part of it may be what public rows alone say
-    against that one; `gain` is what answers add. `unasked` is the part that comes even if nobody is
-    asked, since the combination begins ahead of that model.
-    """
-
-    combination: Combination | SummedGradients
-    gain: float
-    rise: float
-    rounds: int
-    features: str
-    numbers: int
-    doubt: str = ""
-    unasked: float = 0.0
-
-    @property
-    def why_not(self) -> str:
-        """Why nobody is to be asked, in words; empty: it is worth asking."""
-        if self.gain >= LEAST_GAIN:
-            return self.doubt
-        fall = f"{self.gain:.4f}" if self.gain >= 1e-4 else "less than 0.0001"
-        return f"the log loss would fall by {fall}, {LEAST_GAIN:g} is the least worth asking for"
-
-    @property
-    def promised(self) -> float:
-        """The rise that a plan tells: where nobody is to be asked, what public rows alone add; no
-        more than there is to be put right.
-        """
-        alone = self.own.expected
-        if alone == 1.0:
-            alone = accuracy_of_no_mistake(len(self.combination.public.y))
-        most = 1.0 if alone is None else 1.0 - alone
-        rise, belief = self.unasked if self.why_not else self.rise, self.combination
-        if isinstance(belief, SummedGradients) and belief.public.classes == 2 and alone is not None:
-            rise *= weigh_forecast(self.own, len(belief.public.y), most)
-        return max(0.0, min(most, rise))
-
-    @property
-    def own(self) -> PublicModel:
-        """The data user's model that it begins with."""
-        return self.combination.own
-
-    def among(self, crowd: Population) -> "Outlook":
-        """The same for other owners: of what two servers add up the start does not depend on
-        them.
-        """
-        belief = self.combination
-        if isinstance(belief, SummedGradients):
-            return _outlook_of_sums(belief.among(crowd))
-        chosen = None if belief.maps in (MAPS, RICH_MAPS) else belief.maps
-        return look_ahead(belief.public, self.own, crowd, chosen)
-
-
-def maps_for(public: Public, own: PublicModel, crowd: Population) -> tuple[str, ...]:
-    """Columns and their products; of two classes waves beside them where the map is what would
-    limit a model, not noise. There the data user's own rows tell classes well, so that what is left
-    to learn is the shape of their border; they are as many as features, and show how these curve;
-    and the noise of a coefficient, if all features were asked for alike, is at most ten times the
-    variance that is guessed of a wave's (the strongest are asked for, and have more).
-    """
-    told, chances = _explained_by(own), softmax(own.held_out)
-    weight = max(float((1 - (chances**2).sum(axis=1)).mean()), 1e-6)
-    noise = crowd.cost(MOST) * MOST / (weight * crowd.owners * crowd.rows)
-    exact = noise <= _LOUDEST * _BESIDE * told / WAVES
-    shown = public.classes == 2 and len(public.y) >= MOST and told >= _TOLD
-    return RICH_MAPS if shown and exact else MAPS
-
-
-def look_ahead(
-    public: Public, own: PublicModel, crowd: Population, maps: Sequence[str] | None = None
-) -> Outlook:
-    """What to expect of these owners, and rounds by how far scores should move. None takes the maps
-    that their answers will be exact enough for.
-    """
-    if crowd.summed:
-        return _outlook_of_sums(SummedGradients(public, own, crowd))
-    belief = Combination(public, own, maps or maps_for(public, own, crowd), crowd)
-    with one_thread():
-        change, (ahead, added) = belief.change, belief.expected_rise(_DRAWS, 0)
-        rise = ahead + added
-        return Outlook(
-            belief,
-            belief.gain,
-            rise,
-            rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
-            features=belief.features,
-            numbers=belief.numbers,
-            doubt=_nothing_left(own, len(public.y), rise),
-            unasked=ahead if belief.begins_ahead else 0.0,
-        )
-
-
-def _nothing_left(own: PublicModel, rows: int, rise: float) -> str:
-    """Why public rows show nothing that could be put right; empty where they do. A rise of less
-    than a tenth of a point is worth asking for where a class is rare and probabilities get better,
-    but not where there are no mistakes, or fewer than that.
-    """
-    if own.accuracy is None or own.accuracy <= 1 - _LEAST_RISE:
-        return ""
-    wrong = 1 - (accuracy_of_no_mistake(rows) if own.accuracy == 1.0 else own.accuracy)
-    if min(rise, wrong) >= _LEAST_RISE:
-        return ""
-    which = "all" if own.accuracy == 1.0 else "nearly all"
-    return (
-        f"your rows, each left out in turn, are {which} predicted right: they show nothing that "
-        "could be put right"
-    )
-
-
-def _outlook_of_sums(summed: SummedGradients) -> Outlook:
-    """What sums should gain. Where no more rows are expected to be predicted right, nobody is to be
-    asked. Sites differ, which public rows do not show: from them more is wanted, a rise in nearly
-    all models that public rows allow.
-    """
-    rise = summed.expected_rise(_DRAWS, 0)
-    doubt = _nothing_left(summed.own, len(summed.public.y), rise)
-    if rise < _LEAST_RISE:
-        doubt = "no more rows would be predicted right"
-    elif summed.population.site_records:
-        each = [summed.expected_rise(1, seed) for seed in range(1, 1 + _SITE_DRAWS)]
-        wrong = int(np.sum(np.array(each) <= 0))
-        if not _SITE_DRAWS - wrong >= _SURE * _SITE_DRAWS:
-            doubt = (
-                f"in {wrong} of {_SITE_DRAWS} models that your rows allow accuracy would not rise "
-                "at all, and sites differ, too"
-            )
-    return Outlook(
-        summed,
-        summed.gain,
-        rise,
-        rounds=summed.rounds,
-        features=summed.features,
-        numbers=summed.numbers,
-        doubt=doubt,
-    )
-
-
 def _posterior_of(
     basis: Basis,
     phi: FloatArray,
@@ -447,7 +293,7 @@ def _posterior_of(
             )
         else:
             late = fitted is not None and public.classes > 2
-            whole = _OTHER[0] if late else max(_OTHER[0], _BESIDE * _explained_by(own))
+            whole = _OTHER[0] if late else max(_OTHER[0], BESIDE * explained_by(own))
             guess = whole / group.dim
             scales.append(
                 PriorScale(columns, group.strength, guess, _OTHER[1], late=late, explore=True)
@@ -483,7 +329,7 @@ def _with_others(basis: Basis, phi: FloatArray, public: Public, own: PublicModel
     return np.vstack([phi, basis.transform(between)]) if len(between) else phi
 
 
-def _explained_by(own: PublicModel) -> float:
+def explained_by(own: PublicModel) -> float:
     """The variance of a contrast of the data user's own scores, of rows out of fold."""
     said = own.held_out @ contrasts(own.held_out.shape[1])
     return float(said.var(axis=0).mean())

@@ -18,8 +18,9 @@ import numpy as np
 
 from tacit._util.checks import number_of_rounds
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import BY_PRODUCTS, Combination, Outlook, look_ahead
+from tacit.algorithms.combination import Combination
 from tacit.algorithms.feature_maps import within_classes
+from tacit.algorithms.outlook import BY_PRODUCTS, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Public

@@ -16,8 +16,8 @@ from rich.markup import escape
 from tacit._util.checks import Heading, one_of, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
-from tacit.algorithms.combination import Outlook, look_ahead
 from tacit.algorithms.gradient_trees import Growth
+from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.site_weights import COMBINE

@@ -31,7 +31,7 @@ from tacit.cli._output import Screen, Steps, steps, table_of
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
-    from tacit.algorithms.combination import Outlook
+    from tacit.algorithms.outlook import Outlook
     from tacit.algorithms.question import Population
     from tacit.data.cohort import Public
     from tacit.data.sample import ColumnRoles
@@ -226,7 +226,7 @@ def _make_group_plans(
 
 def _plan_sums(public: "Public", sites: "Population") -> "Plan":
     """What sums over the records of so many sites should bring."""
-    from tacit.algorithms.combination import look_ahead
+    from tacit.algorithms.outlook import look_ahead
     from tacit.algorithms.public_baseline import fit_public
     from tacit.algorithms.question import Population
     from tacit.estimators.planning import Plan
@@ -247,7 +247,7 @@ def _make_plans(
 ) -> "Iterator[Plan]":
     """One after the other, so that those that are done are kept; notes on columns come first."""
     with on_interrupt():
-        from tacit.algorithms.combination import look_ahead
+        from tacit.algorithms.outlook import look_ahead
         from tacit.algorithms.public_baseline import fit_public, load_candidates
         from tacit.data.table_file import read_sample
         from tacit.estimators.planning import Plan

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from tacit._util.checks import bad, number_of_rounds, one_of, whole
 from tacit._util.kernels import in_arrays
 from tacit._util.types import AnyArray, FloatArray
-from tacit.algorithms.combination import Outlook
 from tacit.algorithms.gradient_trees import Growth, grow
+from tacit.algorithms.outlook import Outlook
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import Refined, discriminate, refine, rounds_in_words

@@ -324,8 +324,10 @@ def accept_rows(estimator: Any, X: Any, public: Any) -> Any:
 
 def _check_columns(frame: Any) -> None:
     """Refuse a frame with more columns than a model learns from before all of them are read."""
-    names = getattr(frame, "column_names", getattr(frame, "columns", ()))
-    names = frame if isinstance(frame, dict) else names
+    if not is_frame(frame):
+        return
+    named = getattr(frame, "column_names", getattr(frame, "columns", ()))
+    names = frame if isinstance(frame, dict) else named
     if len(names) > WIDE:
         check_first(read_frame(first_columns(frame, WIDE)), len(names))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.kernels import in_arrays
-from tacit.algorithms.combination import BY_PRODUCTS, LEAST_GAIN, Outlook, look_ahead
+from tacit.algorithms.outlook import BY_PRODUCTS, LEAST_GAIN, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.data.cohort import Public

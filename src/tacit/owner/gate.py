@@ -159,12 +159,14 @@ class Gate(ReportMaker):
         left = list(dict.fromkeys(owners))
         while left:
             with self._ledger.transaction() as book:
-                due = self._due(book, left, invitation, said)
+                due, looked_at = self._due(book, left, invitation, said), book.head
             if not due:
                 break
             reports = self._reports(invitation, due)
             with self._ledger.transaction() as book:
-                now = self._due(book, [each.owner for each in due], invitation, said)
+                now = due
+                if book.head != looked_at:  # the head of a chain of all lines: else nothing changed
+                    now = self._due(book, [each.owner for each in due], invitation, said)
                 for each, report in zip(due, reports, strict=True):
                     if each in now:
                         cost = self._cost(book, each, invitation)

@@ -90,6 +90,11 @@ class Entry:
             raise bad("epsilon", "a rational number such as 1/2", self.epsilon[:20])
         Fraction(self.epsilon)  # refuses what divides by 0
 
+    @cached_property
+    def line(self) -> bytes:
+        """As the chain has it."""
+        return encode(self)
+
     @property
     def cost(self) -> Fraction:
         """The epsilon charged."""
@@ -138,7 +143,7 @@ def link_entry(head: bytes, entry: Entry) -> bytes:
     """The head of the chain after one more entry: no line can be changed, dropped or moved
     without changing it.
     """
-    return blake2b(head + encode(entry), digest_size=32).digest()
+    return blake2b(head + entry.line, digest_size=32).digest()
 
 
 _LARGEST = 1 << 30  # bytes of a mark, in its owner's own file
@@ -187,7 +192,8 @@ def read_mark(path: Path, seen: SeenMark | None = None) -> SeenMark | None:
     that has the bytes of the one `seen` last is not decoded again.
     """
     try:
-        data = path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            data = file.read()
     except FileNotFoundError:
         return None
     if seen is not None and seen.data == data:
@@ -203,22 +209,26 @@ def write_mark(path: Path, mark: Mark) -> SeenMark:
     one draft.
     """
     data = encode(mark)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(
-        f"{path.name}.draft"
-    )  # what a kill leaves behind is overwritten, not left to pile up
+    parent, name = os.path.split(path)
+    if not os.path.isdir(parent or "."):
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+    # what a kill leaves behind is overwritten, not left to pile up
+    draft = os.path.join(parent, f"{name}.draft")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[os.write(handle, left) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
         os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(draft)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    folder = os.open(parent or ".", os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:

@@ -64,9 +64,9 @@ class ReportMaker:
         query, digest = invitation.query, invitation.digest
         places = np.array([self._place[each.owner] for each in due])
         epsilons = np.array([query.epsilons[each.level] for each in due])
-        cohort, coins = self._first[query.unit][places], self._coins(query).of(places)
+        first, coins = self._first[query.unit], self._coins(query).of(places)
         paid = np.array([[each.paid] for each in due])
-        cohort = Cohort(cohort.table, cohort.labels, np.where(paid, cohort.spans, 0))
+        cohort = Cohort(first.table, first.labels, np.where(paid, first.spans[places], 0))
         with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
             return [pack(digest, each.level, reports[i : i + 1]) for i, each in enumerate(due)]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tacit import SiteEnsemble, seeded
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.question import Population
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
@@ -82,7 +82,7 @@ def small_questions_in_any_case(monkeypatch):
     monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 60)
     for where in ("service.kinds.sites", "algorithms.refinement"):
         monkeypatch.setattr(f"tacit.{where}.look_ahead", looked_ahead)
-    monkeypatch.setattr("tacit.algorithms.combination.Outlook.why_not", "")
+    monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
 
 

@@ -38,7 +38,7 @@ def served(authority, run):
         server = BoundedServer(guard, here, ConnectionLimits(head=60.0))
         thread = threading.Thread(target=run, args=(server, [listening]), daemon=True)
         thread.start()
-        yield listening.getsockname()[1]
+        yield listening.getsockname()[1], server
         server.should_exit = True
         thread.join(timeout=20)
 
@@ -52,9 +52,14 @@ def with_asyncio(server, sockets):
 
 
 @pytest.fixture(scope="module", params=[with_uvloop, with_asyncio])
-def port(request, tmp_path_factory):
-    with served(Authority.create(tmp_path_factory.mktemp("tls"), "mine"), request.param) as at:
-        yield at
+def there(request, tmp_path_factory):
+    with served(Authority.create(tmp_path_factory.mktemp("tls"), "mine"), request.param) as made:
+        yield made
+
+
+@pytest.fixture
+def port(there):
+    return there[0]
 
 
 class Caller:
@@ -184,3 +189,19 @@ def test_records_are_counted_however_they_are_cut(call):
     for at in range(len(sent)):
         call.socket.sendall(sent[at : at + 1])
     assert call.hear().startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_handshake_in_crumbs_is_hung_up_on_and_nothing_stays_of_it(there):
+    port, server = there
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as stranger:
+        hello = b"\x01\x00\x40\x00\x03\x03" + bytes(400)
+        sent = b"".join(b"\x16\x03\x01\x00\x01" + hello[at : at + 1] for at in range(400))
+        try:
+            stranger.sendall(sent)
+            assert stranger.recv(100) == b""
+        except ConnectionError:
+            pass
+        until = time.monotonic() + 60
+        while server.servers[0]._visitors and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not server.servers[0]._visitors

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.algorithms.boosting import OwnSample, Schedule, boost
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import discriminate, refine

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tacit.algorithms.combination import LEAST_GAIN
+from tacit.algorithms.outlook import LEAST_GAIN
 from tacit.render.document import (
     Chart,
     Document,

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import product
 from typing import ClassVar
 
-from tacit.algorithms.combination import Outlook, look_ahead
+from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.sums import TRUSTS

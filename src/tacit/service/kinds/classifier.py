@@ -10,8 +10,9 @@ import numpy as np
 
 from tacit._util.checks import bad, number_of_rounds, one_of, whole
 from tacit._util.types import IntArray
-from tacit.algorithms.combination import MAPS, Combination, Outlook, look_ahead
+from tacit.algorithms.combination import Combination
 from tacit.algorithms.gradient_trees import LARGEST_LEAF, Growth, full_tree, grow
+from tacit.algorithms.outlook import MAPS, Outlook, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.algorithms.refinement import Refined, refine

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit._util.checks import bad, in_digits, number_of_rounds, one_of, positive, whole
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import MAPS, look_ahead
+from tacit.algorithms.outlook import MAPS, look_ahead
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import Refined, refine

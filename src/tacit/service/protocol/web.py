@@ -141,9 +141,11 @@ class BoundedProtocol(HttpToolsProtocol):
     visitor: Visitor
     limits: ConnectionLimits
     records = 0.0  # of TLS, beside those that brought something
+    has_begun = False  # to listen
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as its base
         super().connection_made(transport)
+        self.has_begun = True
         if self.client is not None:
             self.client = plain_host(self.client[0]), self.client[1]
         self.visitor.protocol = self
@@ -340,6 +342,8 @@ async def listen_to(listener: BoundedProtocol, tls: ssl.SSLContext | None) -> No
     except BaseException:
         transport.abort()
         raise
+    if not listener.has_begun:
+        raise ConnectionAbortedError("hung up on before hands were shaken")
 
 
 def _tls_of(loop: asyncio.AbstractEventLoop) -> Any:
