@@ -155,6 +155,8 @@ def test_measures_of_public_rows_are_of_rows_that_chose_nothing():
         public = Sample.of(X, y).public
         own = fit_public(public)
         found = measures_of_own(own, public)
+        assert found is not None
+        assert own.accuracy is not None
         assert found["accuracy"].value == own.expected
         judged.append(found["accuracy"].value)
         chosen.append(own.accuracy)
@@ -175,6 +177,7 @@ def test_measures_of_public_rows_foretell_those_of_fresh_ones():
         sample = Sample.of(X[:200], y[:200])
         own = fit_public(sample.public)
         told = measures_of_own(own, sample.public)
+        assert told is not None
         encoded = sample.schema.encode(X[200:])
         fresh = measure(own.model.probabilities(encoded.X), y[200:])
         for name in held:

@@ -124,7 +124,7 @@ class FitResult:
     public_rows: int
     notes: tuple[str, ...]
     tested: Evaluation | None
-    own_measures: Measures | None  # of the data user's rows alone, cross-validated
+    own_measures: Measures | None = None  # of the data user's rows alone, cross-validated
 
     @property
     def measured(self) -> str:
