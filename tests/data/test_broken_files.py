@@ -67,6 +67,18 @@ def test_texts_that_are_none_are_damage(tmp_path, schema):
     assert type(told.value) is ValueError
 
 
+def test_a_page_that_is_not_the_one_its_checksum_is_of_is_damaged(tmp_path, schema):
+    """One bit of a plain number can be told by nothing else."""
+    file = tmp_path / "rows.parquet"
+    written = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    parquet.write_table(rows(300), file, row_group_size=100, **written)
+    content = bytearray(file.read_bytes())
+    content[parquet.read_metadata(file).row_group(1).column(0).data_page_offset + 300] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"rows\.parquet .* row group 2 of 3 is damaged"):
+        read_all(survey(open_rows(file), RowReading(schema, "y")))
+
+
 @pytest.mark.parametrize("compression", ["none", "zstd"])
 def test_whatever_is_damaged_the_file_is_named(tmp_path, schema, compression):
     """Bits of pages and of the footer flipped, parts cut off and doubled: rows, or one line."""

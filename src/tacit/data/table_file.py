@@ -116,7 +116,7 @@ class TableFile:
             raise ValueError(f"{file} is not there: give the name of a CSV or parquet file")
         if file.suffix.lower() in PARQUET:
             try:
-                content = parquet.ParquetFile(file)
+                content = parquet.ParquetFile(file, page_checksum_verification=True)
             except _DAMAGE as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
