@@ -40,6 +40,11 @@ class Forgetful:
     def transaction(self) -> Iterator["Forgetful"]:
         yield self
 
+    @property
+    def head(self) -> bytes:
+        """Another one after every line."""
+        return len(self._entries).to_bytes(8)
+
     def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
         return self._entries.get((owner, digest))
 

@@ -375,7 +375,7 @@ def test_the_label_is_in_the_model_and_its_counts_of_rows_are_not(model, folder,
     assert "moved_values_" not in str(_fit_report.guarantee_)
     assert "moved_values_" not in fit(folder, "--seed", "1").output
     for column, said in (
-        ({"rich": ["?", "", "poor"]}, "no accuracy: no row has a rich"),
+        ({"rich": ["?", "", "poor"]}, "no accuracy: column 'rich' has a known class in no row"),
         ({}, "3 predictions: "),
     ):
         rows = {

@@ -168,7 +168,7 @@ def test_errors_by_secure_sums():
         ({"owners_per_round": 0}, "owners_per_round must be a whole number >= 1"),
         ({"public_fraction": 1.0}, "public_fraction must be"),
         ({"error": "owners", "error_epsilon": -1.0}, "error_epsilon must be"),
-        ({"random_state": -1}, "seed must be"),
+        ({"random_state": -1}, "random_state must be"),
         ({"random_state": "today"}, "random_state must be None, a whole number"),
     ],
 )

@@ -71,7 +71,7 @@ def test_boosting_asks_everybody_in_every_round(learner):
     model = fitted(PrivateBoosting, learner, epsilon=4.0, rounds=3, random_state=1)
     (X, y), _ = rows()
     assert all(record["owners"] == len(X) for record in model.report_)
-    assert "up to 4 reports per owner" in str(model.guarantee_)
+    assert "up to 3 reports per owner" in str(model.guarantee_)
     assert model.score(X, y) > 0.7
 
 

@@ -21,7 +21,7 @@ const RECEIVED = ["content-type", "date", "retry-after", "x-tacit-keys"];
 const LARGEST = 1 << 20; // bytes of a body
 export const SAFE = {
   "content-security-policy":
-    "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; " +
+    "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src data:; " +
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",

@@ -294,14 +294,12 @@ def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> s
         for values in islice(rows, most):
             if values and len(values) != names:
                 first, last = begun + 1 + lines_before, rows.line_num + lines_before
+                why = "every line must have as many values as the first has names"
                 if last > first:
-                    return (
-                        f"what begins in line {first:,} ends in line {last:,}: is a quotation "
-                        "mark there not closed?"
-                    )
+                    why = f"it begins in line {first:,}: is a quotation mark not closed?"
                 return (
                     f"line {last:,} has {len(values)} values, and the first line {names} names: "
-                    "every line must have as many values as the first has names"
+                    f"{why}"
                 )
             begun = rows.line_num
     except csv.Error:  # a value longer than any that is read
