@@ -216,7 +216,7 @@ class Combination:
     @property
     def begins_ahead(self) -> bool:
         """Whether public rows alone make a better model of it than the data user's own."""
-        return self.own.accuracy is not None and self._is_ahead
+        return self.own.accuracy is not None and not self._begins_as_own and self._is_ahead
 
     @property
     def _is_ahead(self) -> bool:
