@@ -95,9 +95,9 @@ def helper(
         tacit helper --state helper
     """
     from tacit.mechanisms.streams import seeded
-    from tacit.service.protocol.door import check_proxy
     from tacit.service.protocol.handshake import rehearse_only_here
     from tacit.service.protocol.succession import HELPER, KeyRing
+    from tacit.service.protocol.waiting import check_proxy
     from tacit.sums.halves import rehearsal_key
 
     check_tls(host, certificate, key)
@@ -190,8 +190,9 @@ def serve(
     Example:
         tacit serve campaign.toml --tokens 50
     """
-    from tacit.service.protocol.door import ConnectionLimits, check_proxy
+    from tacit.service.protocol.door import ConnectionLimits
     from tacit.service.protocol.handshake import rehearse_only_here
+    from tacit.service.protocol.waiting import check_proxy
 
     check_tls(host, certificate, key)
     limits = ConnectionLimits(proxies=tuple(map(check_proxy, trusted_proxy or ())))

@@ -17,15 +17,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit.service.coordinator.keys import CampaignKeys
 from tacit.service.coordinator.server import Making, Service
 from tacit.service.helper import FEW
-from tacit.service.protocol.door import (
-    VISITOR,
-    ConnectionLimits,
-    Visitor,
-    check_proxy,
-    network_of,
-)
+from tacit.service.protocol.door import VISITOR, ConnectionLimits, Visitor
 from tacit.service.protocol.guard import Guard, Limits
 from tacit.service.protocol.handshake import OWNER, SIGNATURE, Request, request_headers
+from tacit.service.protocol.waiting import check_proxy, network_of
 from tacit.service.protocol.web import DATA_HEADERS, Reply
 from tacit.wire.envelopes import public_bytes
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, client_of, enrol, folder_of, running
@@ -238,7 +233,7 @@ def test_members_new_connections_do_not_wait_for_strangers_of_many_addresses(cal
 
 def test_handshakes_are_left_for_members_where_strangers_take_all_others(call, monkeypatch):
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
-    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
     few = ConnectionLimits(handshakes=4.0, members_handshakes=8.0)
     with serve(app(), None, few) as url:
         assert b" 204 " in call(url).ask("x-member: yes")
@@ -255,7 +250,7 @@ def test_where_too_much_was_refused_strangers_are_greeted_late(call, monkeypatch
     """Who was refused came again at once, and every time a handshake was made for it."""
     now = [1000.0]
     monkeypatch.setattr(
-        "tacit.service.protocol.door.time", SimpleNamespace(monotonic=lambda: now[0])
+        "tacit.service.protocol.waiting.time", SimpleNamespace(monotonic=lambda: now[0])
     )
     few = ConnectionLimits(refusals=3, forgiven=0.1, late_handshakes=2.0)
     with serve(app(), None, few) as url:
@@ -282,7 +277,7 @@ def test_where_too_much_was_refused_strangers_are_greeted_late(call, monkeypatch
 def test_who_is_greeted_late_pushes_nobody_out(call, monkeypatch):
     """Of many strangers the oldest went, also one on a slow line for those who only came again."""
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)
-    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
     few = ConnectionLimits(refusals=1, late_handshakes=1.0, late=3, strangers=6, head=600.0)
     with serve(app(), None, few) as url:
         hostile = "127.0.1.1"
@@ -293,9 +288,69 @@ def test_who_is_greeted_late_pushes_nobody_out(call, monkeypatch):
         assert b"403" in slow.send(b"host: x\r\n\r\n").socket.recv(1 << 16)
 
 
+def wait_for(caller, seconds=5.0):
+    """Whether anything is said in that time."""
+    return bool(select.select([caller.socket], [], [], seconds)[0])
+
+
+def test_one_member_from_many_addresses_takes_the_turns_of_few(call, monkeypatch):
+    """Every address that a member had come from had its turn: with twenty of them one member made
+    its neighbours' new connections wait for half a second.
+    """
+    now = [1000.0]
+    monkeypatch.setattr(
+        "tacit.service.protocol.waiting.time", SimpleNamespace(monotonic=lambda: now[0])
+    )
+    few = ConnectionLimits(handshakes=21.0, members_handshakes=0.5)
+    greedy, other = ("x-member: yes", "x-tacit-owner: a"), ("x-member: yes", "x-tacit-owner: b")
+    with serve(app(), None, few) as url:
+        addresses = [f"127.0.1.{at}" for at in range(1, 21)]
+        for address in addresses:
+            assert b" 204 " in call(url, address).ask(*greedy)
+        assert b" 204 " in call(url).ask(*other)  # which was the last handshake for now
+        for address in addresses:
+            call(url, address).send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
+        mine = call(url).send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
+        for _ in range(100):  # until all of them have been let in, and wait
+            visitors = [each for each in gc.get_objects() if type(each) is Visitor]
+            if sum(each.room is not None for each in visitors) == len(addresses) + 1:
+                break
+            time.sleep(0.05)
+        now[0] += 10.5 / 21  # five for strangers' places, five for members'
+        assert wait_for(mine)
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["on many", "on ever new ones"])
+def test_a_member_that_comes_without_end_is_greeted_late(call, monkeypatch, stays):
+    """Its connections had as many handshakes as all other members' together."""
+    stopped = SimpleNamespace(monotonic=lambda: 1000.0)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
+    few = ConnectionLimits(
+        per_member=3 if stays else 32,
+        proofs=64.0 if stays else 3.0,
+        refusals=2,
+        late_handshakes=1.0,
+    )
+    greedy, other = ("x-member: yes", "x-tacit-owner: a"), ("x-member: yes", "x-tacit-owner: b")
+    with serve(app(), None, few) as url:
+        assert b" 204 " in call(url).ask(*other)
+        for _ in range(5):
+            caller = call(url, "127.0.1.1")
+            assert b" 204 " in caller.ask(*greedy)
+            if not stays:
+                caller.socket.close()
+        crowd = [call(url, "127.0.1.1") for _ in range(4)]
+        for each in crowd:
+            each.send(b"GET /v1/question HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert wait_for(crowd[0])
+        for source in ("127.0.0.1", "127.0.1.2"):  # others are greeted as ever
+            assert b" 204 " in call(url, source).ask(*other)
+        assert not any(each.hears_something() for each in crowd[1:])
+
+
 def test_of_strangers_that_made_room_nothing_waits_on(call, monkeypatch):
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no handshake begins after the first
-    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
     few = ConnectionLimits(handshakes=1.0, strangers=8)
     before = {id(each) for each in gc.get_objects() if issubclass(type(each), Visitor)}
     with serve(app(), None, few) as url:
@@ -352,7 +407,7 @@ def test_members_leave_from_where_neighbours_are_put_off(tmp_path, monkeypatch):
     heard there, however well it was signed.
     """
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
-    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
     made = running(folder_of(tmp_path, text=f'{CAMPAIGN}\nstatus_for = "members"\n'))
     made.store.add_tokens(["a token of sixteen"])
     key, campaign = Ed25519PrivateKey.generate(), bytes.fromhex(made.fingerprint)

@@ -116,7 +116,7 @@ def test_an_address_that_keeps_being_refused_is_put_off_and_let_in_again(monkeyp
 
     now = [0.0]
     monkeypatch.setattr(
-        "tacit.service.protocol.door.time", SimpleNamespace(monotonic=lambda: now[0])
+        "tacit.service.protocol.waiting.time", SimpleNamespace(monotonic=lambda: now[0])
     )
 
     async def main():

@@ -155,7 +155,7 @@ def test_whoever_is_refused_fills_no_log(monkeypatch):
             written.append((record.getMessage(), getattr(record, "left_out", 0)))
 
     clock = SimpleNamespace(monotonic=lambda: now[0])
-    monkeypatch.setattr("tacit.service.protocol.door.time", clock)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", clock)
     monkeypatch.setattr(serving.BoundedServer, "run", lambda self, sockets: sockets[0].close())
     monkeypatch.setattr(serving, "settle", lambda: None)
     root, kept = logging.getLogger(), Kept()

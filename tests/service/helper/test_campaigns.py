@@ -259,7 +259,7 @@ def test_one_campaign_does_not_have_every_connection_of_a_helper(tmp_path):
 def test_neighbours_of_a_campaign_do_not_keep_it_from_its_helper(tmp_path, monkeypatch):
     """Whoever shared its address could have it put off by asking for what is not there."""
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
-    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
     body = encode(CoordinatorSide(batch(), COORDINATOR_KEY).block(reports(terms())))
     with serve(shared(tmp_path).app()) as url:
         with httpx.Client(base_url=url, timeout=60) as stranger:
@@ -273,7 +273,7 @@ def test_neighbours_of_a_campaign_do_not_keep_it_from_its_helper(tmp_path, monke
 def test_strangers_who_sign_are_hung_up_on_where_too_much_was_refused(tmp_path, monkeypatch):
     """They were heard again and again on one connection: a signature to check each time."""
     stopped = SimpleNamespace(monotonic=lambda: 1000.0)  # no allowance grows
-    monkeypatch.setattr("tacit.service.protocol.door.time", stopped)
+    monkeypatch.setattr("tacit.service.protocol.waiting.time", stopped)
     body = encode(CoordinatorSide(batch(), COORDINATOR_KEY).block(reports(terms())))[:100]
     with (
         serve(shared(tmp_path).app()) as url,

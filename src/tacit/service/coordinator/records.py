@@ -60,7 +60,7 @@ from tacit.service.coordinator.tables import (
     spoken,
     tokens,
 )
-from tacit.service.protocol.door import Allowances, network_of, plain_host
+from tacit.service.protocol.waiting import Allowances, network_of, plain_host
 from tacit.service.protocol.web import error
 
 OWNER = "owner"  # who acts for itself

@@ -5,33 +5,40 @@ is never asked to make room, but for another of the same member, which has so ma
 until something that comes by it is refused. Of strangers' connections an address has so many, and
 so many new ones a second; when there are more, the oldest go. Handshakes, which cost most, are
 begun so many a second: one from where members have come before, one from elsewhere, each in turn by
-address; and some more that are for members' places alone. So however many addresses strangers have,
-members' new connections wait for each other's, if at all. An address from which too much was
-refused, and no member ever came, is greeted late: few a second for all such together, so that a
-flood of refusals costs few handshakes. A handshake, the head of a request, and the reading of an
+address, with as many turns as members speak for it; and some more that are for members' places
+alone. So however many addresses strangers have, members' new connections wait for each other's, if
+at all. A member that keeps coming anew, or on more connections than it may have, speaks for no
+address any more. One from which too much was refused, and for which nobody speaks, is greeted late:
+few a second for all such together, so that floods of refusals, and of one member's connections,
+cost few handshakes. A handshake, the head of a request, and the reading of an
 answer have deadlines; a head has a size. So strangers can only push each other out.
 
 Claim: a stranger's connection costs at most a handshake, a head, and what the guard admits of a
 body, and ends when one of the deadlines does. Edge: a member that has just connected is a stranger
 until its first answer; in that moment others of its own address can push it out, and it comes
-again.
+again, and its handshake stands in line with theirs.
 """
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from socket import SHUT_RDWR, socket
 from typing import Protocol
 
-from tacit._util.checks import bad
+from tacit.service.protocol.waiting import (
+    Acquaintances,
+    Allowances,
+    WaitingRoom,
+    network_of,
+    now,
+    plain_host,
+)
 
 VISITOR = "tacit.visitor"  # in the scope of a request: the connection it came by
 _AT_ONCE = 32  # connections let in before others have their turn
-_NAMES = 10_000  # addresses remembered
 _LOOK = 1.0  # seconds between looks at deadlines
 _REST = 0.1  # seconds without new connections when the system has no more descriptors
 GOODBYE = 1.0  # seconds for the last words of a connection
@@ -43,6 +50,8 @@ class ConnectionLimits:
 
     most : open at once.  strangers : of these, unproven.  per_address : of those, from one address.
     per_member : proven by one key; a gateway's many owners share connections, and each proves few.
+    proofs, proofs_per_second : new ones of one key, at once and on and on, while it still speaks
+    for where it comes from.
     burst, per_second : new ones from one address, at once and on and on.
     handshakes : begun in a second, of all addresses in turn; as many at once.
     members_handshakes : the same, besides, from where members have come before.
@@ -59,6 +68,8 @@ class ConnectionLimits:
     strangers: int = 1024
     per_address: int = 128
     per_member: int = 32
+    proofs: float = 64.0
+    proofs_per_second: float = 4.0
     burst: float = 512.0
     per_second: float = 100.0
     handshakes: float = 100.0
@@ -89,8 +100,8 @@ class Visitor:
     def __init__(self, address: str, connection: socket, door: "Door") -> None:
         self.address = address
         self.connection = connection
-        self.since = time.monotonic()
-        self.room: WaitingRoom | None = None  # where it waits
+        self.since = now()
+        self.room: WaitingRoom[Visitor] | None = None  # where it waits
         self.protocol: Deadlines | None = None  # None: waits, or is shaking hands
         self.is_proven = self.is_proxy = False
         self.member = b""  # whose signature proved it
@@ -101,7 +112,6 @@ class Visitor:
         if not self.is_proven:
             self.is_proven, self.member = True, member
             self._door.trust(self)
-            self._door.know(self.address)
             self._door.count(self)
 
     def doubt(self) -> None:
@@ -121,7 +131,7 @@ class Visitor:
 
     def waits_since(self, seconds: float) -> bool:
         """Whether it came longer ago than that."""
-        return time.monotonic() > self.since + seconds
+        return now() > self.since + seconds
 
     def leave(self) -> None:
         """Close the connection now, whatever it is at; of one that waits nothing stays."""
@@ -131,110 +141,6 @@ class Visitor:
             return
         with suppress(OSError):
             self.connection.shutdown(SHUT_RDWR)
-
-
-class Allowances:
-    """So many at once and so many a second, for each of some names."""
-
-    def __init__(self, burst: float, per_second: float) -> None:
-        self._burst, self._per_second = burst, per_second
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # by name: left, when
-
-    def tokens_left(self, name: str) -> float:
-        left, at = self._left.get(name, (self._burst, 0.0))
-        return min(self._burst, left + (time.monotonic() - at) * self._per_second)
-
-    def charge(self, name: str) -> None:
-        """One less."""
-        self._left[name] = self.tokens_left(name) - 1, time.monotonic()
-        self._left.move_to_end(name)
-        if len(self._left) > _NAMES:
-            self._left.popitem(last=False)
-
-    def take(self, name: str) -> bool:
-        """One, if there is one left."""
-        there = self.tokens_left(name) >= 1
-        if there:
-            self.charge(name)
-        return there
-
-
-_FORMS = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")  # of IPv4, as IPv6 writes it
-_LONGEST_NAME = 64  # characters of what stands where an address should
-
-
-def plain_host(host: str) -> str:
-    """An address as it is written where it belongs: one of IPv4 that came by IPv6, which is how
-    both arrive at one socket, is one of IPv4.
-
-    >>> plain_host("::ffff:192.0.2.7"), plain_host("64:ff9b::c000:207"), plain_host("2001:db8::1")
-    ('192.0.2.7', '192.0.2.7', '2001:db8::1')
-    """
-    if ":" not in host:
-        return host[:_LONGEST_NAME]
-    try:
-        address = IPv6Address(host.partition("%")[0])
-    except ValueError:  # whatever a proxy says
-        return host[:_LONGEST_NAME]
-    if any(address in form for form in _FORMS):
-        return str(IPv4Address(address.packed[-4:]))
-    return str(address)
-
-
-def network_of(host: str) -> str:
-    """What counts as one address: of the long ones the half that a site is given.
-
-    >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("::ffff:192.0.2.7")
-    ('192.0.2.7', '2001:db8:1:2::/64', '192.0.2.7')
-    """
-    plain = plain_host(host)
-    if ":" not in plain:
-        return plain
-    with suppress(ValueError):
-        return str(IPv6Network((IPv6Address(plain), 64), strict=False))
-    return plain
-
-
-def check_proxy(text: str) -> str:
-    """The address, or the network, of a proxy; ValueError: it is none."""
-    try:
-        ip_network(text)
-    except ValueError:
-        raise bad("trusted proxy", "an address or a network (10.0.0.0/8)", text) from None
-    return text
-
-
-class WaitingRoom:
-    """Who waits, an address after the other; of one address who came first."""
-
-    def __init__(self) -> None:
-        self._of_address: OrderedDict[str, OrderedDict[Visitor, None]] = OrderedDict()
-
-    def __bool__(self) -> bool:
-        return bool(self._of_address)
-
-    def __len__(self) -> int:
-        return sum(map(len, self._of_address.values()))
-
-    def add(self, visitor: Visitor) -> None:
-        self._of_address.setdefault(visitor.address, OrderedDict())[visitor] = None
-        visitor.room = self
-
-    def remove(self, visitor: Visitor) -> None:
-        """It no longer waits."""
-        waiting = self._of_address[visitor.address]
-        del waiting[visitor]
-        if not waiting:
-            del self._of_address[visitor.address]
-        visitor.room = None
-
-    def call(self) -> Visitor:
-        """Whose turn it is."""
-        address, waiting = next(iter(self._of_address.items()))
-        visitor = next(iter(waiting))
-        self._of_address.move_to_end(address)
-        self.remove(visitor)
-        return visitor
 
 
 class Door:
@@ -256,9 +162,14 @@ class Door:
         self._of_member: dict[bytes, OrderedDict[Visitor, None]] = {}  # proven ones, by key
         # those that wait to be greeted: from where members have come, from elsewhere, and from
         # where too much was refused
-        self._near, self._far, self._last = WaitingRoom(), WaitingRoom(), WaitingRoom()
+        self._known = Acquaintances()
+        self._near, self._far, self._last = (
+            WaitingRoom[Visitor](self._known.weight),
+            WaitingRoom[Visitor](),
+            WaitingRoom[Visitor](),
+        )
         self._are_near_next = True
-        self._members_came_from: OrderedDict[str, None] = OrderedDict()  # the last one last
+        self._proofs = Allowances(limits.proofs, limits.proofs_per_second)
         self._newcomers = Allowances(limits.burst, limits.per_second)
         self._proxies = [ip_network(each) for each in limits.proxies]
         self._handshakes = Allowances(limits.handshakes, limits.handshakes)
@@ -303,21 +214,26 @@ class Door:
         if not visitor.is_proxy:
             self._refusals.charge(visitor.address)
 
-    def know(self, address: str) -> None:
-        """A member has come from there."""
-        self._members_came_from[address] = None
-        self._members_came_from.move_to_end(address)
-        if len(self._members_came_from) > _NAMES:
-            self._members_came_from.popitem(last=False)
-
     def count(self, visitor: Visitor) -> None:
-        """One more of a member, on a connection of its own; of many the oldest goes."""
-        if not visitor.member or visitor.is_proxy:
+        """One more of a member, on a connection of its own; of many the oldest goes. Its member
+        speaks for where it came from, unless it comes too often: then for nothing, and each time is
+        like something that was refused.
+        """
+        if visitor.is_proxy:
             return
-        mine = self._of_member.setdefault(visitor.member, OrderedDict())
-        if len(mine) >= self._limits.per_member:
-            self._push_out(mine)
-        self._of_member.setdefault(visitor.member, mine)[visitor] = None
+        member, name = visitor.member, visitor.member.decode("latin-1")
+        mine = self._of_member.get(member, OrderedDict())
+        is_often = bool(member) and not self._proofs.tokens_left(name) >= 1
+        if is_often or (member and len(mine) >= self._limits.per_member):
+            self._known.disown(member)
+            self.count_refusal(visitor)
+        else:
+            self._known.meet(member, visitor.address)
+        if member:
+            self._proofs.charge(name)
+            if len(mine) >= self._limits.per_member:
+                self._push_out(mine)
+            self._of_member.setdefault(member, mine)[visitor] = None
 
     def doubt(self, visitor: Visitor) -> None:
         """One stranger more; of too many the oldest go."""
@@ -368,9 +284,9 @@ class Door:
             room.add(visitor)
             self._greet_next()
 
-    def _room_of(self, address: str) -> WaitingRoom:
+    def _room_of(self, address: str) -> WaitingRoom[Visitor]:
         """Where one from there waits."""
-        if address in self._members_came_from:
+        if self._known.weight(address):
             return self._near
         return self._far if self._refusals.tokens_left(address) >= 1 else self._last
 

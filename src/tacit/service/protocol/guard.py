@@ -24,8 +24,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tacit.service.protocol.door import VISITOR, Allowances, network_of
+from tacit.service.protocol.door import VISITOR
 from tacit.service.protocol.handshake import OWNER, SIGNATURE
+from tacit.service.protocol.waiting import Allowances, network_of
 from tacit.service.protocol.web import DATA_HEADERS, HEADERS, Reply
 
 log = logging.getLogger(__name__)

@@ -38,7 +38,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.service.protocol.door import Allowances, ConnectionLimits, Door, Visitor
+from tacit.service.protocol.door import ConnectionLimits, Door, Visitor
+from tacit.service.protocol.waiting import Allowances
 from tacit.service.protocol.web import BoundedProtocol, listen_to
 
 _STARTUP_FAILURE = 3  # exit status, as uvicorn's own

@@ -22,7 +22,8 @@ from starlette.routing import Route
 from starlette.types import Message
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor, plain_host
+from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor
+from tacit.service.protocol.waiting import plain_host
 
 POLICY = {
     "default-src": "'none'",
