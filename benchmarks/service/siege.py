@@ -52,12 +52,13 @@ sample = "sample.csv"
 label = "y"
 epsilon = 2.0
 rounds = 1
-owners_per_round = 11
-start = 11
+owners_per_round = 30
+start = 30
 minimum = 2
 deadline = 86400
 """
-_OWNERS = 10  # that report; one more says nothing, so that the question stays open: it attacks
+_OWNERS = 10  # that report
+_HOSTILE = 20  # members that say nothing, so that the question stays open: they attack
 _RESERVE = 200  # descriptors for everything else
 _PACE = 0.05  # seconds between requests of an honest owner
 _NEW = 10  # every so many requests on a new connection
@@ -68,14 +69,14 @@ _MANY, _FULL = 2000, 6.0  # connections and seconds of each kind from which on f
 @dataclass(frozen=True)
 class Target:
     """Where the service is; addresses that strangers come from; the campaign's key, and the secret
-    one of a member that is no better than they are.
+    ones of members that are no better than they are.
     """
 
     port: int
     certificate: Path
     sources: tuple[str, ...]
     campaign: bytes
-    member: bytes
+    members: tuple[bytes, ...]
 
     def trust(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=str(self.certificate))
@@ -143,17 +144,54 @@ async def look_without_end(target: Target, trust: ssl.SSLContext, source: str) -
         await reader.read(1 << 16)
 
 
-async def ask_without_end(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """A member's own requests, one after the other."""
-    asked = Request(target.campaign, "GET", "/v1/question", int(time.time()), b"")
-    headers = request_headers(asked, Ed25519PrivateKey.from_private_bytes(target.member))
-    lines = ["GET /v1/question HTTP/1.1", "host: x", *(f"{n}: {v}" for n, v in headers.items())]
-    request = "\r\n".join([*lines, "", ""]).encode()
+def _signed(target: Target, member: bytes, method: str, path: str, body: bytes = b"") -> bytes:
+    """A member's request."""
+    asked = Request(target.campaign, method, path, int(time.time()), body)
+    headers = request_headers(asked, Ed25519PrivateKey.from_private_bytes(member))
+    headers |= {"host": "x", "content-length": str(len(body))}
+    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+async def _say_without_end(
+    target: Target, trust: ssl.SSLContext, source: str, request: bytes
+) -> None:
+    """The same again as soon as there is an answer."""
     reader, writer = await _connect(target, trust, source)
     while not reader.at_eof():
         writer.write(request)
         await writer.drain()
         await reader.read(1 << 16)
+
+
+async def ask_without_end(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """A member's own requests, one after the other."""
+    request = _signed(target, target.members[0], "GET", "/v1/question")
+    await _say_without_end(target, trust, source, request)
+
+
+async def ask_together(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """The same of several members, each from an address of its own."""
+    member = target.members[target.sources.index(source) % len(target.members)]
+    await _say_without_end(target, trust, source, _signed(target, member, "GET", "/v1/question"))
+
+
+async def report_nonsense(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """What members sign, and what is no report."""
+    member = target.members[target.sources.index(source) % len(target.members)]
+    request = _signed(target, member, "POST", "/v1/report", os.urandom(600))
+    await _say_without_end(target, trust, source, request)
+
+
+async def come_anew(target: Target, trust: ssl.SSLContext, source: str) -> None:
+    """One request of a member on a connection, and another connection at once."""
+    member = target.members[target.sources.index(source) % len(target.members)]
+    request = _signed(target, member, "GET", "/v1/question")
+    for _ in range(20):
+        reader, writer = await _connect(target, trust, source)
+        writer.write(request)
+        await reader.read(1 << 16)
+        writer.close()
 
 
 async def begin_handshakes(target: Target, trust: ssl.SSLContext, source: str) -> None:
@@ -172,6 +210,9 @@ KINDS: dict[str, Attack] = {
     "handshakes": begin_handshakes,
     "floods of pages": look_without_end,
     "a member": ask_without_end,
+    "several members": ask_together,
+    "members' nonsense": report_nonsense,
+    "members anew": come_anew,
 }
 
 
@@ -424,8 +465,8 @@ def measure(
     port = int(listening.getsockname()[1])
     listening.close()
     sources = ("127.0.0.1",) if same else tuple(f"127.0.1.{at}" for at in range(1, 21))
-    keys = [Ed25519PrivateKey.generate() for _ in range(_OWNERS + 1)]
-    hostile = keys[-1].private_bytes_raw()
+    keys = [Ed25519PrivateKey.generate() for _ in range(_OWNERS + _HOSTILE)]
+    hostile = tuple(each.private_bytes_raw() for each in keys[_OWNERS:])
     target = Target(port, authority.certificate, sources, campaign, hostile)
     owners = [Owner(target, campaign, each) for each in keys]
     mine, *others = sorted(os.sched_getaffinity(0)) if apart else (0,)
@@ -448,8 +489,9 @@ def measure(
         for owner, token in zip(owners, tokens, strict=True):
             if (await owner.call("POST", "/v1/enrol", token.encode()))[0] != 200:
                 raise RuntimeError("an owner could not be enrolled")
-        *honest, silent = owners
-        silent.hang_up()
+        honest, silent = owners[:_OWNERS], owners[_OWNERS:]
+        for owner in silent:
+            owner.hang_up()
         for owner in honest:
             await owner.ask_first()
         table = await _siege(target, strangers, seconds, honest, kinds)

@@ -43,13 +43,27 @@ def test_of_one_address_who_came_first():
 def test_who_comes_now_and_then_is_next_among_those_who_never_cease():
     room = WaitingRoom()
     for _ in range(100):
-        room.add(one("a"))
-        room.add(one("b"))
+        for address in "abcdefgh":
+            room.add(one(address))
+    for called in (50, 51, 53):
+        for _ in range(called):
+            room.call()
+        seldom = one("now and then")
+        room.add(seldom)
+        assert room.call() is seldom
+
+
+def test_who_has_the_weight_of_many_waits_for_none_that_has_its_turn_once():
+    room = WaitingRoom(lambda address: 10 if address == "many" else 1)
+    for _ in range(100):
+        for address in "abcdefghijklmnopqrst":
+            room.add(one(address))
     for _ in range(50):
         room.call()
-    seldom = one("c")
-    room.add(seldom)
-    assert seldom in [room.call() for _ in range(3)]
+    mine = [one("many") for _ in range(5)]
+    for each in mine:
+        room.add(each)
+    assert [room.call() for _ in range(5)] == mine
 
 
 def test_who_comes_and_goes_gains_and_leaves_nothing():

@@ -236,8 +236,11 @@ class Door:
             self._of_member.setdefault(member, mine)[visitor] = None
 
     def doubt(self, visitor: Visitor) -> None:
-        """One stranger more; of too many the oldest go."""
+        """One stranger more; of too many the oldest go. A member that is often refused comes too
+        often, too.
+        """
         self._uncount(visitor)
+        self._proofs.charge(visitor.member.decode("latin-1"))
         if visitor in self._visitors and not visitor.is_proxy:
             self._make_room(visitor.address)
             self._strangers[visitor] = None

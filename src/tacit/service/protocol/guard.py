@@ -41,7 +41,7 @@ _CHARGED = (400, 401, 403, 404, 405, 408, 413)  # answers that count as refusals
 _KNOWN = (200, 204, 409, 410)  # answers of direct routes that members alone get
 _REFUSED = 400  # statuses from here on
 _TOO_MANY = 429
-_REST = 1.0  # seconds that a member which asks too often waits for each answer
+_REST = 10.0  # seconds that a member which asks too often waits for an answer, at most
 _PIECE = 1 << 16  # bytes of an answer that are written at once
 _SIGNATURE, _MEMBER, _OURS = SIGNATURE.encode(), OWNER.encode(), b"x-tacit-"
 Observe = Callable[[str, int, float, str], None]
@@ -59,7 +59,8 @@ class Limits:
     looks, looks_per_second : the same of what everybody may look at, for all strangers together, in
     which an address has at most `look_share` of each; besides, an address has its `own_looks`, so
     that who looks now and then is not kept out by those who never stop.
-    asks, asks_per_second : the same of a member's requests that are answered at once.
+    asks, asks_per_second : a member's requests that are answered at once, and on and on: agents ask
+    once in some seconds.
     """
 
     body: int = 4 << 10
@@ -70,8 +71,8 @@ class Limits:
     looks_per_second: float = 500.0
     look_share: float = 0.25
     own_looks: tuple[float, float] = (8.0, 1.0)
-    asks: float = 400.0
-    asks_per_second: float = 40.0
+    asks: float = 200.0
+    asks_per_second: float = 20.0
 
 
 class RequestError(Exception):
@@ -212,9 +213,14 @@ class Guard:
             await out.send_reply(reply)
 
     async def _pace(self, member: bytes) -> None:
-        """Have a member wait that asks too often."""
-        if not self._asks.take(member.decode("latin-1")):
-            await asyncio.sleep(_REST)
+        """Have a member wait that asks too often, until what it has asked since is due: however
+        many connections it has, its answers are so many a second.
+        """
+        name = member.decode("latin-1")
+        self._asks.charge(name)
+        owed = -self._asks.tokens_left(name)
+        if owed > 0:
+            await asyncio.sleep(min(_REST, owed / self._limits.asks_per_second))
 
     async def _body(
         self, headers: Mapping[bytes, bytes], receive: Receive, most: int

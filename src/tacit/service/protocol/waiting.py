@@ -14,7 +14,7 @@ from contextlib import suppress
 from heapq import heappop, heappush
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 from itertools import count
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from tacit._util.checks import bad
 
@@ -140,25 +140,35 @@ class Acquaintances:
             del self._speaking[address]
 
 
+class _Turn(NamedTuple):
+    """Of an address: when it ends, whether others of it had one just before, and when it came."""
+
+    end: float
+    is_another: bool
+    ticket: int
+    begin: float
+    address: str
+
+
 V = TypeVar("V", bound=Waiting)
 
 
 class WaitingRoom(Generic[V]):
     """Who waits; addresses have turns as they have weights, and of one address who came first.
 
-    An address has a tag: when it comes, where the line is now, or where its last turn ended; a turn
-    is as long as one over its weight. The smallest tag is next (fair queueing by start times). So
-    of two that never cease to come one with twice the weight has twice the turns, and one that
-    comes now and then is next when it comes.
+    A turn of an address begins where the line is now, or where its last one ended, and is as long
+    as one over its weight; whose turn ends first is next (fair queueing), of those that end
+    together who has not waited before. So of two that never cease to come one with twice the weight
+    has twice the turns, and one that comes now and then is next when it comes.
     """
 
     def __init__(self, weight: Callable[[str], int] = lambda address: 1) -> None:
         self._weight = weight
         self._of_address: dict[str, OrderedDict[V, None]] = {}
-        self._turns: dict[str, tuple[float, int, str]] = {}  # of those that wait
-        self._line: list[tuple[float, int, str]] = []  # a heap of these, and some that left
-        self._ends: OrderedDict[str, float] = OrderedDict()  # tags where last turns ended
-        self._at = 0.0  # the tag of whoever was called last
+        self._turns: dict[str, _Turn] = {}  # of those that wait
+        self._line: list[_Turn] = []  # a heap of these, and some that left
+        self._ends: OrderedDict[str, float] = OrderedDict()  # of last turns, by address
+        self._at = 0.0  # where the turn began of whoever was called last
         self._ticket = count()
 
     def __bool__(self) -> bool:
@@ -171,7 +181,7 @@ class WaitingRoom(Generic[V]):
         address = visitor.address
         if address not in self._of_address:
             self._of_address[address] = OrderedDict()
-            self._queue(address)
+            self._queue(address, is_new=True)
         self._of_address[address][visitor] = None
         visitor.room = self
 
@@ -188,20 +198,22 @@ class WaitingRoom(Generic[V]):
     def call(self) -> V:
         """Whose turn it is."""
         turn = heappop(self._line)
-        while self._turns.get(turn[-1]) != turn:  # it left before it was called
+        while self._turns.get(turn.address) is not turn:  # it left before it was called
             turn = heappop(self._line)
-        self._at, _, address = turn
-        self._ends[address] = self._at + 1 / max(self._weight(address), 1)
+        address = turn.address
+        self._at = max(self._at, turn.begin)
+        self._ends[address] = turn.end
         self._ends.move_to_end(address)
         if len(self._ends) > _NAMES:
             self._ends.popitem(last=False)
         visitor = next(iter(self._of_address[address]))
-        self._queue(address)
+        self._queue(address, is_new=False)
         self.remove(visitor)
         return visitor
 
-    def _queue(self, address: str) -> None:
+    def _queue(self, address: str, *, is_new: bool) -> None:
         """For the next turn of an address."""
-        turn = max(self._at, self._ends.get(address, 0.0)), next(self._ticket), address
-        self._turns[address] = turn
+        begin = max(self._at, self._ends.get(address, 0.0))
+        end = begin + 1 / max(self._weight(address), 1)
+        turn = self._turns[address] = _Turn(end, not is_new, next(self._ticket), begin, address)
         heappush(self._line, turn)
