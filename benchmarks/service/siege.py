@@ -19,14 +19,12 @@ import asyncio
 import multiprocessing
 import os
 import resource
-import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,12 +33,12 @@ from rich.console import Console
 
 from benchmarks.doorstep import report_to
 from benchmarks.loopback import Authority
+from benchmarks.service.hostile import KINDS, PATIENCE, Asked, Stream, Target, besiege, connect
 from benchmarks.tables import Row, Table, Verdict
 from tacit.learners.query import PURPOSE, Invitation
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.store import Store
 from tacit.service.protocol.door import ConnectionLimits
-from tacit.service.protocol.handshake import Request, request_headers
 from tacit.service.protocol.serving import Address, serve_forever
 from tacit.wire.envelopes import open_signed, public_bytes
 from tacit_papers.evidence_benchmarks import BenchmarkFile
@@ -62,171 +60,7 @@ _HOSTILE = 20  # members that say nothing, so that the question stays open: they
 _RESERVE = 200  # descriptors for everything else
 _PACE = 0.05  # seconds between requests of an honest owner
 _NEW = 10  # every so many requests on a new connection
-_PATIENCE = 30.0
 _MANY, _FULL = 2000, 6.0  # connections and seconds of each kind from which on figures count
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where the service is; addresses that strangers come from; the campaign's key, and the secret
-    ones of members that are no better than they are.
-    """
-
-    port: int
-    certificate: Path
-    sources: tuple[str, ...]
-    campaign: bytes
-    members: tuple[bytes, ...]
-
-    def trust(self) -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(self.certificate))
-
-
-Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-Attack = Callable[[Target, ssl.SSLContext, str], Awaitable[None]]
-
-
-async def _connect(target: Target, trust: ssl.SSLContext | None, source: str) -> Stream:
-    return await asyncio.wait_for(
-        asyncio.open_connection("127.0.0.1", target.port, ssl=trust, local_addr=(source, 0)),
-        _PATIENCE,
-    )
-
-
-async def send_endless_heads(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """Header after header, as fast as it is taken."""
-    _, writer = await _connect(target, trust, source)
-    writer.write(b"GET / HTTP/1.1\r\n")
-    while True:
-        writer.write(b"x: y\r\n" * 500)
-        await writer.drain()
-        await asyncio.sleep(0.01)
-
-
-async def stay_silent(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """A handshake, then nothing."""
-    reader, _ = await _connect(target, trust, source)
-    await reader.read()
-
-
-async def send_slow_bodies(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """A body that comes byte by byte."""
-    _, writer = await _connect(target, trust, source)
-    writer.write(b"POST /v1/report HTTP/1.1\r\nhost: x\r\ncontent-length: 4000\r\n\r\n")
-    while True:
-        writer.write(b"x")
-        await writer.drain()
-        await asyncio.sleep(0.5)
-
-
-async def send_garbage(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """Random bytes where a request should be."""
-    reader, writer = await _connect(target, trust, source)
-    writer.write(os.urandom(2000))
-    await reader.read()
-
-
-async def ask_for_nothing(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """Requests for what is not there, one after the other."""
-    reader, writer = await _connect(target, trust, source)
-    while not reader.at_eof():
-        writer.write(b"GET /nowhere HTTP/1.1\r\nhost: x\r\n\r\n")
-        await writer.drain()
-        await reader.read(1 << 16)
-
-
-async def look_without_end(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """Requests for what everybody may look at, one after the other."""
-    reader, writer = await _connect(target, trust, source)
-    while not reader.at_eof():
-        writer.write(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
-        await writer.drain()
-        await reader.read(1 << 16)
-
-
-def _signed(target: Target, member: bytes, method: str, path: str, body: bytes = b"") -> bytes:
-    """A member's request."""
-    asked = Request(target.campaign, method, path, int(time.time()), body)
-    headers = request_headers(asked, Ed25519PrivateKey.from_private_bytes(member))
-    headers |= {"host": "x", "content-length": str(len(body))}
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-async def _say_without_end(
-    target: Target, trust: ssl.SSLContext, source: str, request: bytes
-) -> None:
-    """The same again as soon as there is an answer."""
-    reader, writer = await _connect(target, trust, source)
-    while not reader.at_eof():
-        writer.write(request)
-        await writer.drain()
-        await reader.read(1 << 16)
-
-
-async def ask_without_end(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """A member's own requests, one after the other."""
-    request = _signed(target, target.members[0], "GET", "/v1/question")
-    await _say_without_end(target, trust, source, request)
-
-
-async def ask_together(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """The same of several members, each from an address of its own."""
-    member = target.members[target.sources.index(source) % len(target.members)]
-    await _say_without_end(target, trust, source, _signed(target, member, "GET", "/v1/question"))
-
-
-async def report_nonsense(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """What members sign, and what is no report."""
-    member = target.members[target.sources.index(source) % len(target.members)]
-    request = _signed(target, member, "POST", "/v1/report", os.urandom(600))
-    await _say_without_end(target, trust, source, request)
-
-
-async def come_anew(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """One request of a member on a connection, and another connection at once."""
-    member = target.members[target.sources.index(source) % len(target.members)]
-    request = _signed(target, member, "GET", "/v1/question")
-    for _ in range(20):
-        reader, writer = await _connect(target, trust, source)
-        writer.write(request)
-        await reader.read(1 << 16)
-        writer.close()
-
-
-async def begin_handshakes(target: Target, trust: ssl.SSLContext, source: str) -> None:
-    """A connection that does not say what a handshake begins with."""
-    reader, writer = await _connect(target, None, source)
-    writer.write(b"\x16\x03\x01")
-    await reader.read()
-
-
-KINDS: dict[str, Attack] = {
-    "endless headers": send_endless_heads,
-    "silent connections": stay_silent,
-    "slow bodies": send_slow_bodies,
-    "garbage": send_garbage,
-    "floods of 404": ask_for_nothing,
-    "handshakes": begin_handshakes,
-    "floods of pages": look_without_end,
-    "a member": ask_without_end,
-    "several members": ask_together,
-    "members' nonsense": report_nonsense,
-    "members anew": come_anew,
-}
-
-
-async def _keep_coming(attack: Attack, target: Target, sources: list[str]) -> None:
-    """One attacker after another in the same place, whoever is turned away; a little apart."""
-    trust = target.trust()
-
-    async def one(source: str) -> None:
-        while True:
-            with suppress(OSError, asyncio.TimeoutError, EOFError, ssl.SSLError):
-                await attack(target, trust, source)
-            await asyncio.sleep(1.0)
-
-    await asyncio.gather(*(one(source) for source in sources))
 
 
 def _stay_on(processors: set[int]) -> None:
@@ -235,35 +69,48 @@ def _stay_on(processors: set[int]) -> None:
         os.sched_setaffinity(0, processors)
 
 
-def besiege(name: str, target: Target, strangers: int) -> None:
-    """A process of strangers of one kind."""
-    os.nice(10)
-    sources = [source for source, _ in zip(cycle(target.sources), range(strangers), strict=False)]
-    asyncio.run(_keep_coming(KINDS[name], target, sources))
+class Caller:
+    """Somebody honest, on a connection that it keeps."""
+
+    def __init__(self, target: Target) -> None:
+        self._target, self._trust = target, target.trust()
+        self._stream: Stream | None = None
+
+    async def send(self, asked: Asked) -> tuple[int, bytes]:
+        """One signed request; its status, and what came."""
+        if self._stream is None:
+            self._stream = await connect(self._target, self._trust, "127.0.0.1")
+        reader, writer = self._stream
+        writer.write(asked.signed())
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+        return int(head.split()[1]), await reader.readexactly(int(length or 0))
+
+    async def go_on(self, turn: int) -> bool:
+        """What it does again and again; whether that went well."""
+        raise NotImplementedError
+
+    @property
+    def is_connected(self) -> bool:
+        return self._stream is not None
+
+    def hang_up(self) -> None:
+        if self._stream is not None:
+            self._stream[1].close()
+        self._stream = None
 
 
-class Owner:
-    """An honest one, on a connection that it keeps."""
+class Owner(Caller):
+    """An owner at a coordinator."""
 
     def __init__(self, target: Target, campaign: bytes, key: Ed25519PrivateKey) -> None:
-        self._target, self._campaign, self._key = target, campaign, key
-        self._trust = target.trust()
-        self._stream: Stream | None = None
+        super().__init__(target)
+        self._campaign, self._key = campaign, key.private_bytes_raw()
         self.report = b""
 
     async def call(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """One signed request; its status, and what came."""
-        if self._stream is None:
-            self._stream = await _connect(self._target, self._trust, "127.0.0.1")
-        reader, writer = self._stream
-        asked = Request(self._campaign, method, path, int(time.time()), body)
-        headers = request_headers(asked, self._key) | {"content-length": str(len(body))}
-        lines = [f"{method} {path} HTTP/1.1", "host: x"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _PATIENCE)
-        length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-        return int(head.split()[1]), await reader.readexactly(int(length or 0))
+        return await self.send(Asked(self._key, self._campaign, method, path, body))
 
     async def ask_first(self) -> None:
         """Wait for the question, and make the report to it."""
@@ -280,15 +127,6 @@ class Owner:
             return (await self.call("GET", "/v1/question"))[0] == 204
         return (await self.call("POST", "/v1/report", self.report))[0] == 200
 
-    @property
-    def is_connected(self) -> bool:
-        return self._stream is not None
-
-    def hang_up(self) -> None:
-        if self._stream is not None:
-            self._stream[1].close()
-        self._stream = None
-
 
 @dataclass(frozen=True)
 class Waits:
@@ -299,12 +137,12 @@ class Waits:
     failed: int
 
 
-async def _wait_times(owners: list[Owner], seconds: float) -> Waits:
+async def _wait_times(owners: Sequence[Caller], seconds: float) -> Waits:
     """How long each request of honest owners took in so many seconds, and how many failed."""
     until, failed = time.monotonic() + seconds, 0
     took: dict[bool, list[float]] = {True: [], False: []}
 
-    async def one(owner: Owner) -> None:
+    async def one(owner: Caller) -> None:
         nonlocal failed
         asked = 0
         while time.monotonic() < until:
@@ -401,8 +239,8 @@ def _serve(folder: Path, port: int, key: bytes, processors: set[int]) -> None:
     serve_forever(make, here, 1, ConnectionLimits())
 
 
-async def _siege(
-    target: Target, strangers: int, seconds: float, owners: list[Owner], kinds: Sequence[str]
+async def under_siege(
+    target: Target, strangers: int, seconds: float, owners: Sequence[Caller], kinds: Sequence[str]
 ) -> Table:
     console = Console(width=110, highlight=False)
     rows: list[Row] = []
@@ -466,8 +304,10 @@ def measure(
     listening.close()
     sources = ("127.0.0.1",) if same else tuple(f"127.0.1.{at}" for at in range(1, 21))
     keys = [Ed25519PrivateKey.generate() for _ in range(_OWNERS + _HOSTILE)]
-    hostile = tuple(each.private_bytes_raw() for each in keys[_OWNERS:])
-    target = Target(port, authority.certificate, sources, campaign, hostile)
+    hostile = tuple(
+        Asked(each.private_bytes_raw(), campaign, "GET", "/v1/question") for each in keys[_OWNERS:]
+    )
+    target = Target(port, authority.certificate, sources, hostile, "/v1/report")
     owners = [Owner(target, campaign, each) for each in keys]
     mine, *others = sorted(os.sched_getaffinity(0)) if apart else (0,)
     given = folder, port, key.private_bytes_raw(), {mine} if apart else set[int]()
@@ -479,7 +319,7 @@ def measure(
         tokens = [f"siege token {at:04d}".replace(" ", "-") for at in range(len(owners))]
         for _ in range(200):
             try:
-                _, writer = await _connect(target, target.trust(), "127.0.0.1")
+                _, writer = await connect(target, target.trust(), "127.0.0.1")
                 writer.close()
                 break
             except OSError:
@@ -494,7 +334,7 @@ def measure(
             owner.hang_up()
         for owner in honest:
             await owner.ask_first()
-        table = await _siege(target, strangers, seconds, honest, kinds)
+        table = await under_siege(target, strangers, seconds, honest, kinds)
         kept = sorted(report for _, report in store.reports_of(1))
         store.close()
         lost = _OWNERS if kept != sorted(owner.report for owner in honest) else 0

@@ -62,8 +62,17 @@ from tacit.wire.envelopes import Vault, check_storage
 
 log = logging.getLogger(__name__)
 LARGEST = 1 << 20  # bytes of a request: a block has half of it, and something around it
-# connections: few come here, and what they bring is large
-FEW = ConnectionLimits(most=256, per_address=16, per_member=16, burst=64.0, per_second=10.0)
+# connections: few come here, keep them, and bring much
+FEW = ConnectionLimits(
+    most=256,
+    per_address=16,
+    per_member=16,
+    burst=64.0,
+    per_second=10.0,
+    handshakes=25.0,
+    members_handshakes=25.0,
+    late_handshakes=5.0,
+)
 LAWS = (TallyLaw, VectorTerms)  # of sums that a helper adds up
 KEEP = 1 << 30  # bytes on disk that a campaign may have: some eight million owners' reports
 _ROW = 128  # bytes of a small row with its keys, of a nonce for one
