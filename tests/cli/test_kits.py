@@ -10,6 +10,7 @@ from benchmarks.templates import campaigns
 
 from tacit.cli import app
 from tacit.cli.invite import Kit, draft_policy, fingerprint
+from tacit.cli.serve import admin_key
 from tacit.learners.query import Invitation, digest_of
 from tacit.owner.policy import Policy
 from tacit.service.coordinator.records import Records
@@ -70,6 +71,7 @@ def test_what_is_typed_is_written_down(folder):
     """Kits, tokens and administrators come by commands: the log of the campaign has them all."""
     service, database = running(folder), ["--database", "sqlite:///c.db"]
     invited("clinic", "https://host:8443", "--owners", "3", "--days", "2")
+    admin_key(folder / "campaign")
     state = ["--state", "campaign", *database]
     for words in (
         ["admin", "tokens", "--new", "2", *database],
@@ -96,6 +98,37 @@ def test_what_is_typed_is_written_down(folder):
     ]
     assert records.tokens() == []
     service.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["admin", "tokens", "--new", "999999999999999999"], "make fewer"),
+        (["admin", "tokens", "--new", "1", "--days", "inf"], "days must be at most"),
+        (["admin", "tokens", "--new", "1", "--days", "1e300"], "days must be at most"),
+        (["invite", "x", "--url", "https://x", "--owners", "999999999999999999"], "make fewer"),
+        (["invite", "x", "--url", "https://x", "--days", "1e300"], "days must be at most"),
+        (["admin", "grant", "ada", "--roles", "look", "--state", "cmapaign"], "state must be"),
+    ],
+)
+def test_what_is_typed_wrong_is_refused_and_changes_nothing(folder, words, problem):
+    """A billion tokens were made in memory before they were too many; a folder that was misspelt
+    was made, with a key in it that opens nothing; a moment beyond all calendars broke the list.
+    """
+    service = running(folder)
+    before = sorted(path.name for path in folder.iterdir())
+    refused = run(app, [*words, "--database", "sqlite:///c.db"])
+    assert problem in str(refused.exception or refused.output)
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert Records(service.store).tokens() == Records(service.store).acts() == []
+    service.close()
+
+
+@pytest.mark.parametrize("verb", ["owners", "tokens", "log", "campaigns", "database", "pause"])
+def test_a_database_is_not_made_by_looking(folder, verb):
+    refused = run(app, ["admin", verb, "--database", "sqlite:///tpyo.db"])
+    assert "there is no database" in str(refused.exception)
+    assert not Path("tpyo.db").exists()
 
 
 def test_a_kit_leads_to_its_campaign_among_several(folder):

@@ -4,7 +4,6 @@ database's tables. It works on the database of campaigns, wherever that is.
 """
 
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from typing import Annotated, Any
 import click
 import typer
 
+from tacit._util.checks import bad
 from tacit.cli import add
 from tacit.cli._options import open_vault
 from tacit.cli._output import Screen
@@ -29,6 +29,7 @@ Database = Annotated[
     str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
 ]
 _FILE = "sqlite:///"
+_LONGEST = 36_525  # days: a century
 HERE = f"{_FILE}campaign.db"
 StateFolder = Annotated[Path, typer.Option(help="The campaign's folder, as tacit serve has it.")]
 Which = Annotated[
@@ -157,6 +158,8 @@ def grant(
     """
     from tacit.service.coordinator.keys import add_administrator
 
+    if not any((state / each).exists() for each in ("signing.key", "admin.key")):
+        raise bad("state", "a folder that tacit serve has made: STATE or STATE/CAMPAIGN", state)
     file, given = state / "administrators", roles.split(",")
     with write_down(database, state, "grant", f"{name}: {', '.join(given)}"):
         key = add_administrator(file, name, given)
@@ -201,7 +204,7 @@ def database(
     from tacit.service.coordinator import tables
     from tacit.service.coordinator.store import Store
 
-    store = Store(database)
+    store = Store(_open(database))
     with store.transaction() as connection:
         if to is not None:
             tables.downgrade(connection, to)
@@ -235,10 +238,10 @@ def tokens(
 
     if withdraw is not None and withdraw != "all" and not is_listed_token(withdraw):
         raise ValueError(f"withdraw must be a token as it is listed, or all, got {withdraw!r}")
-    made = [secrets.token_urlsafe(24) for _ in range(new)]
+    until = expiry(days)
     with open_records(database, campaign) as (records, store):
+        made = store.make_tokens(new, expires=until, maker=OPERATOR)
         if made:
-            store.add_tokens(made, expires=expiry(days), maker=OPERATOR)
             records.note_command("tokens", f"{new} tokens")
         if withdraw is not None:
             gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
@@ -396,6 +399,8 @@ def _moment(at: float) -> str:
 
 def expiry(days: float | None) -> float | None:
     """The moment after so many days, in seconds since 1970; None: never."""
+    if days is not None and not 0 <= days <= _LONGEST:
+        raise bad("days", f"at most {_LONGEST:,}; leave it out for ever", days)
     return None if days is None else time.time() + 86400 * days
 
 
@@ -432,10 +437,10 @@ def write_down(database: str, state: Path, what: str, about: str) -> Iterator[No
 
 
 def _is_there(database: str) -> bool:
-    """Whether a database holds campaigns of this release; one in a file is not made by looking."""
+    """Whether a database holds campaigns of this release."""
     from sqlalchemy import inspect
 
-    if database.startswith(_FILE) and not Path(database.removeprefix(_FILE)).exists():
+    if _is_missing(database):
         return False
     with _open(database).snapshot() as connection:
         return bool(inspect(connection).has_table("storage"))
@@ -448,10 +453,17 @@ def _records(database: str, campaign: str = "") -> Any:
     return Records(find_campaign(database, campaign))
 
 
+def _is_missing(database: str) -> bool:
+    """Whether its file is not there: none is made by looking."""
+    return database.startswith(_FILE) and not Path(database.removeprefix(_FILE)).exists()
+
+
 def _open(database: str) -> Any:
     """A database, until the command ends."""
     from tacit.service.coordinator import sql
 
+    if _is_missing(database):
+        raise ValueError(f"there is no database {database}: tacit serve makes it")
     opened = sql.Database(database, open_vault(os.environ.get("TACIT_STORAGE_KEY")))
     context = click.get_current_context(silent=True)
     if context is not None:

@@ -9,7 +9,6 @@ remark only: whoever runs it must have told the same, or one party could be both
 
 import json
 import re
-import secrets
 import ssl
 import tomllib
 from dataclasses import dataclass
@@ -235,6 +234,7 @@ def invite(
 
     address = check_url("url", url)
     pins = tuple(fingerprint(each) for each in certificate or ())
+    until = expiry(days)
     files = [out / f"{_check_name(name)}{SUFFIX}" for name in names]
     there = [str(file) for file in files if file.exists()]
     if there:
@@ -245,8 +245,7 @@ def invite(
         helper = None if terms.servers is None else terms.servers[1]
         policy = draft_policy(terms.template(), helper)
         for name, file in zip(names, files, strict=True):
-            tokens = tuple(secrets.token_urlsafe(24) for _ in range(owners))
-            store.add_tokens(tokens, expires=expiry(days), maker=OPERATOR)
+            tokens = tuple(store.make_tokens(owners, expires=until, maker=OPERATOR))
             kit = Kit(
                 terms.name,
                 name,

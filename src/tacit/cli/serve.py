@@ -324,12 +324,12 @@ def give_tokens(store: "Store", state: Path, wanted: int) -> int:
     if store.standing().state == ENDED:
         return 0
     there = len(file.read_text().split()) if file.exists() else 0
-    fresh = [secrets.token_urlsafe(24) for _ in range(wanted - there)]
-    if fresh:
-        with store.transaction():
-            store.add_tokens(fresh, maker=OPERATOR)
-            Records(store).note_command("tokens", f"{len(fresh)} tokens")
-        _append(file, "".join(f"{token}\n" for token in fresh).encode())
+    if wanted <= there:
+        return 0
+    with store.transaction():
+        fresh = store.make_tokens(wanted - there, maker=OPERATOR)
+        Records(store).note_command("tokens", f"{len(fresh)} tokens")
+    _append(file, "".join(f"{token}\n" for token in fresh).encode())
     return len(fresh)
 
 

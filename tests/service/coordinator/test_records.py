@@ -420,6 +420,8 @@ def test_tokens_that_nobody_has_used_are_so_many(tmp_path, monkeypatch):
     assert found[0].json() == {"error": "full"}
     with pytest.raises(StoreError, match="withdraw some"):
         service.store.add_tokens(["one more token than may be"])
+    with pytest.raises(StoreError, match="make fewer"):  # of which none is made before
+        service.store.make_tokens(10**18)
     assert enrol(service.store, KEYS[0], TOKENS[0])  # and there is room for one again
     service.store.add_tokens(["one more token than may be"])
 

@@ -11,6 +11,7 @@ that are put forward or back, and hours in which nobody could answer, neither en
 nor keep it open.
 """
 
+import secrets
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -288,11 +289,23 @@ class Store:
         with self.transaction() as connection:
             if self.standing().state == ENDED:
                 raise StoreError(f"campaign {self.slug!r} has ended: nobody can take part any more")
-            if not self.has_room(len(new)):
-                raise StoreError(f"{MOST_TOKENS:,} tokens are unused: withdraw some before")
+            self._check_room(len(new))
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
             connection.execute(added, [{**every, "token": self.hide(token)} for token in new])
+
+    def make_tokens(self, new: int, *, expires: float | None = None, maker: str = "") -> list[str]:
+        """So many; none is made where there is no room for all."""
+        with self.transaction():
+            made = [secrets.token_urlsafe(24) for _ in range(self._check_room(new))]
+            if made:
+                self.add_tokens(made, expires=expires, maker=maker)
+        return made
+
+    def _check_room(self, new: int) -> int:
+        if not self.has_room(new):
+            raise StoreError(f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer")
+        return new
 
     def has_room(self, new: int) -> bool:
         """Whether so many more tokens may be there that nobody has used."""
