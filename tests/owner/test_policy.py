@@ -98,3 +98,10 @@ def test_no_order_of_kinds_spends_more_than_the_total_for_a_record_replaced():
         if spent != counts:
             assert spent + counts <= 3
         assert spent <= 3
+
+
+@pytest.mark.parametrize("content", [b"epsilon_total 2", b"\xff\xfe"], ids=["no TOML", "no text"])
+def test_a_file_that_cannot_be_read_is_named(tmp_path, content):
+    (tmp_path / "policy.toml").write_bytes(content)
+    with pytest.raises(ValueError, match=r"policy\.toml cannot be read as a policy"):
+        Policy.read(tmp_path / "policy.toml")

@@ -117,10 +117,9 @@ class Policy:
         """From a TOML file; a name that is not known is refused, so that a misspelt limit is not
         lost.
         """
-        text = Path(path).read_text(encoding="utf-8")
         try:
-            content = tomllib.loads(text, parse_float=Decimal)
-        except RecursionError as problem:
+            content = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
+        except (ValueError, RecursionError) as problem:
             raise ValueError(f"{path} cannot be read as a policy: {problem}") from None
         known = {field.name for field in fields(cls)}
         if not set(content) <= known:
