@@ -421,6 +421,7 @@ class Helper:
             signed={("POST", _BLOCK), ("POST", _SUM)},
             sizes=self._size,
             observe=self.watch.observe,
+            refused=self.watch.refuse,
         )
 
     def _size(self, path: str, headers: Mapping[bytes, bytes]) -> int | None:

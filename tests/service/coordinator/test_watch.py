@@ -5,16 +5,20 @@ import json
 import logging
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
 import time
 from types import SimpleNamespace
 
+import httpx
+from benchmarks.loopback import serve
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._options import JsonFormatter
 from tacit.service.protocol import serving
+from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.handshake import Request, request_headers
 from tests.service.coordinator.made import client_of, folder_of, running, visiting
 
@@ -99,6 +103,28 @@ def test_requests_batches_and_the_campaign_are_counted_and_nobody_is_named(tmp_p
         assert line in text, line
     owner = request_headers(asked, key)["x-tacit-owner"]
     assert not any(secret in text for secret in (NAME, TOKEN, owner))
+
+
+def test_connections_that_are_refused_are_counted_by_why(tmp_path):
+    """Whoever was turned away before there was a request was in no count."""
+    service = running(folder_of(tmp_path))
+    few = ConnectionLimits(per_address=2, head=0.5, burst=6.0, per_second=0.001)
+    with serve(service.app, None, few) as url:
+        address = httpx.URL(url)
+        made = [socket.create_connection((address.host, address.port)) for _ in range(4)]
+        made[-1].sendall(b"no HTTP" + b"\r\n\r\n")
+        made += [socket.create_connection((address.host, address.port)) for _ in range(8)]
+        ends = time.monotonic() + 20
+        wanted = {"pushed out", "unreadable", "too many", "slow"}
+        while time.monotonic() < ends:
+            text = get(service.watch, "/metrics").text
+            found = set(re.findall(r'tacit_refused_connections_total{why="([^"]+)"}', text))
+            if wanted <= found:
+                break
+            time.sleep(0.1)
+        for each in made:
+            each.close()
+    assert wanted <= found
 
 
 def test_a_request_has_a_name_in_its_answer_and_in_the_log(tmp_path, caplog):

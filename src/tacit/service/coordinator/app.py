@@ -125,6 +125,7 @@ class Coordinator:
             sizes=self.size,
             is_known=self.knows,
             observe=self.own_watch.observe,
+            refused=self.own_watch.refuse,
         )
 
     def direct(self) -> dict[tuple[str, str], Direct]:

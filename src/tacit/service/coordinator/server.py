@@ -388,6 +388,7 @@ class Service:
             sizes=self._size,
             is_known=self._knows,
             observe=self.watch.observe,
+            refused=self.watch.refuse,
         )
 
     async def page(self, request: Request) -> Response:

@@ -124,6 +124,11 @@ class Visitor:
             self._door.doubt(self)
             self.is_proven, self.member = False, b""
 
+    def refuse(self, why: str) -> None:
+        """What came by this connection is not listened to any more."""
+        self._door.refused(why)
+        self.doubt()
+
     def retire(self) -> None:
         """The connection is closed: what it held is free now, before garbage is looked for."""
         self._door.forget(self)
@@ -151,7 +156,9 @@ class Door:
         listening: socket,
         greet: Callable[[Visitor, ConnectionLimits], Awaitable[None]],
         limits: ConnectionLimits,
+        refused: Callable[[str], None] = lambda why: None,
     ) -> None:
+        self.refused = refused  # is told why a connection was closed that was not at its end
         self._listening = listening
         self._shake_hands = greet
         self._limits = limits
@@ -276,6 +283,7 @@ class Door:
             room = self._room_of(address)
             is_last = room is self._last and not visitor.is_proxy
             if (is_last and len(room) >= self._limits.late) or not self._has_room(visitor):
+                self.refused("late" if is_last else "too many")
                 connection.close()
                 continue
             self._visitors.add(visitor)
@@ -354,6 +362,7 @@ class Door:
         oldest = next(iter(strangers), None)
         if oldest is None:
             return False
+        self.refused("pushed out")
         self.forget(oldest)
         oldest.leave()
         return True
@@ -363,6 +372,7 @@ class Door:
         try:
             await self._shake_hands(visitor, self._limits)
         except (OSError, TimeoutError, asyncio.CancelledError):  # no TLS, or too slow, or gone
+            self.refused("no handshake")
             self.count_refusal(visitor)
             self.forget(visitor)
             visitor.connection.close()
@@ -374,8 +384,10 @@ class Door:
         now = self._loop.time()
         for visitor in list(self._visitors):
             if visitor.protocol is not None and visitor.protocol.is_overdue(now):
+                self.refused("slow")
                 self.count_refusal(visitor)
                 visitor.protocol.transport.abort()
             elif visitor.room is not None and visitor.waits_since(self._limits.handshake):
+                self.refused("waited too long")
                 self.forget(visitor)
                 visitor.leave()

@@ -106,7 +106,8 @@ class Guard:
     signed by members, but for `open_to_all`; both may change while it serves. Routes of `app` that
     members sign are `signed`. `sizes` says how many bytes the body of a route may have, by its path
     and the headers of a request; None: what the limits say; `is_known`, whether an administrator's
-    key came along. `observe` is told the route, status, seconds and name of every request.
+    key came along. `observe` is told the route, status, seconds and name of every request, and
+    `refused`, by the door in front, why a connection was closed.
     """
 
     def __init__(
@@ -120,8 +121,9 @@ class Guard:
         sizes: Sizes = lambda path, headers: None,
         is_known: Known = lambda path, headers: False,
         observe: Observe = lambda route, status, seconds, request: None,
+        refused: Callable[[str], None] = lambda why: None,
     ) -> None:
-        self.app = app
+        self.app, self.refused = app, refused
         self._limits = limits
         self._direct = direct or {}
         self._open_to_all = open_to_all

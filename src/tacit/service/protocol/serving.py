@@ -184,6 +184,7 @@ class BoundedServer(uvicorn.Server):
         )
         super().__init__(config)
         self._limits = limits
+        self._refused: Callable[[str], None] = getattr(app, "refused", lambda why: None)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
@@ -195,7 +196,7 @@ class BoundedServer(uvicorn.Server):
             made.visitor, made.limits = visitor, limits
             await listen_to(made, self.config.ssl)
 
-        doors: Any = [Door(each, greet, self._limits) for each in sockets or ()]
+        doors: Any = [Door(each, greet, self._limits, self._refused) for each in sockets or ()]
         self.servers = doors
         self.started = True
 
@@ -308,6 +309,12 @@ class Watch:
             registry=counted,
             buckets=_SIZES,
         )
+        self._connections = Counter(
+            "tacit_refused_connections",
+            "Connections that were closed before they were at their end, by why.",
+            ("why",),
+            registry=counted,
+        )
         if counted is None:
             MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
         self._registry.register(_Looked(figures))
@@ -318,6 +325,10 @@ class Watch:
         self._seconds.labels(route).observe(seconds)
         if self._tracer is not None:
             _trace(self._tracer, route, status, seconds, request)
+
+    def refuse(self, why: str) -> None:
+        """A connection was closed that was not at its end."""
+        self._connections.labels(why).inc()
 
     def trace(self, tracer: Any) -> None:
         """Tell an OpenTelemetry tracer of every request from now on."""

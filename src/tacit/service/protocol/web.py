@@ -252,7 +252,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         """Answer what cannot be read, and hang up."""
-        self.visitor.doubt()
+        self.visitor.refuse("unreadable")
         if self._is_idle():
             self.transport.write(_TOO_LARGE if self._is_too_large() else _MALFORMED)
         self._is_refused = True
@@ -285,7 +285,7 @@ class CountedRecords(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self._listener.records += self._count(bytes(self._view[:nbytes]))
         if self._listener.records > _RECORDS:
-            self._listener.visitor.doubt()
+            self._listener.visitor.refuse("records of TLS")
             self._transport.abort()
         else:
             self._inside.buffer_updated(nbytes)
