@@ -1,7 +1,8 @@
 """Whose turn it is: shares by weight, and members that speak for few places."""
 
 from collections import Counter
-from types import SimpleNamespace
+from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,20 +10,25 @@ from hypothesis import strategies as st
 from tacit.service.protocol.waiting import Acquaintances, WaitingRoom
 
 
+@dataclass(eq=False)
+class One:
+    """Whoever waits."""
+
+    address: str
+    room: Any = None
+
+
 def one(address):
-    return SimpleNamespaceHashed(address=address, room=None)
+    return One(address)
 
 
-class SimpleNamespaceHashed(SimpleNamespace):
-    """Which is equal to itself alone."""
-
-    __hash__ = object.__hash__
-    __eq__ = object.__eq__
+def room_of(weights=lambda address: 1):
+    return WaitingRoom[One](weights)
 
 
 def test_turns_are_as_weights():
     weights = {"a": 1, "b": 3}
-    room = WaitingRoom(weights.get)
+    room = room_of(weights.get)
     for _ in range(40):
         for address in weights:
             room.add(one(address))
@@ -30,7 +36,7 @@ def test_turns_are_as_weights():
 
 
 def test_of_one_address_who_came_first():
-    room = WaitingRoom()
+    room = room_of()
     came = [one("a") for _ in range(5)]
     for each in came:
         room.add(each)
@@ -41,7 +47,7 @@ def test_of_one_address_who_came_first():
 
 
 def test_who_comes_now_and_then_is_next_among_those_who_never_cease():
-    room = WaitingRoom()
+    room = room_of()
     for _ in range(100):
         for address in "abcdefgh":
             room.add(one(address))
@@ -54,7 +60,7 @@ def test_who_comes_now_and_then_is_next_among_those_who_never_cease():
 
 
 def test_who_has_the_weight_of_many_waits_for_none_that_has_its_turn_once():
-    room = WaitingRoom(lambda address: 10 if address == "many" else 1)
+    room = room_of(lambda address: 10 if address == "many" else 1)
     for _ in range(100):
         for address in "abcdefghijklmnopqrst":
             room.add(one(address))
@@ -67,7 +73,7 @@ def test_who_has_the_weight_of_many_waits_for_none_that_has_its_turn_once():
 
 
 def test_who_comes_and_goes_gains_and_leaves_nothing():
-    room = WaitingRoom()
+    room = room_of()
     for _ in range(1000):
         gone = one("a")
         room.add(gone)
@@ -82,7 +88,7 @@ def test_who_comes_and_goes_gains_and_leaves_nothing():
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3)), max_size=60))
 def test_whoever_waits_is_called_once_and_nobody_else(steps):
-    room, waiting = WaitingRoom({"a": 1, "b": 2, "c": 5}.get), []
+    room, waiting = room_of({"a": 1, "b": 2, "c": 5}.get), []
     for address, what in steps:
         if what < 2:
             waiting.append(one(address))
