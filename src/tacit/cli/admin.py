@@ -28,8 +28,7 @@ app = typer.Typer(
 Database = Annotated[
     str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
 ]
-_FILE = "sqlite:///"
-_LONGEST = 36_525  # days: a century
+_FILE, _CENTURY = "sqlite:///", 36_525  # of which the second is days
 HERE = f"{_FILE}campaign.db"
 StateFolder = Annotated[Path, typer.Option(help="The campaign's folder, as tacit serve has it.")]
 Which = Annotated[
@@ -399,9 +398,9 @@ def _moment(at: float) -> str:
 
 def expiry(days: float | None) -> float | None:
     """The moment after so many days, in seconds since 1970; None: never."""
-    if days is not None and not 0 <= days <= _LONGEST:
-        raise bad("days", f"at most {_LONGEST:,}; leave it out for ever", days)
-    return None if days is None else time.time() + 86400 * days
+    if days is None or 0 <= days <= _CENTURY:
+        return None if days is None else time.time() + 86400 * days
+    raise bad("days", f"at most {_CENTURY:,}; leave it out for ever", days)
 
 
 @contextmanager
