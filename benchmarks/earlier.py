@@ -78,7 +78,7 @@ def fit(owners: int, features: int) -> dict[str, float]:
 def take_out(commit: str, folder: Path) -> Path:
     """The sources of a commit, in a folder."""
     packed = subprocess.run(
-        ["git", "-C", str(_ROOT), "archive", "--format=tar", commit, "src"],
+        ["git", "-C", str(_ROOT), "archive", "--format=tar", commit, "src", "reliability"],
         capture_output=True,
         check=False,
     )

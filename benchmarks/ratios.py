@@ -101,11 +101,29 @@ def _peers(peers: int, each: int) -> Callable[[], object]:
     return lambda: fit(peers)
 
 
+def _gate(owners: int) -> Callable[[], object]:
+    """Owners asked the same, one by one, answers that leave at once, the ledger in memory."""
+    from reliability.campaign import Campaign, in_memory, ledger_in, limits
+
+    campaign, names = Campaign(), [str(i) for i in range(owners)]
+    held = in_memory()  # until the process ends
+    policy = limits(epsilon_per_release=1, epsilon_total=1, releases=2)
+    made = campaign.gate(names, policy, ledger_in(Path(held.name)))
+    made.answers(campaign.question(1), names[:2])
+    question = campaign.question(2)
+
+    def ask() -> object:
+        return held, [made.answer(question, name) for name in names]
+
+    return ask
+
+
 COMPARED: dict[str, tuple[float, Callable[[], Callable[[], object]]]] = {
     f"draws, d = {dim}, epsilon {epsilon:g}": (goal, partial(_draws, dim, epsilon))
     for dim, goal in ((50, 2.0), (200, 4.0), (480, 4.0))
     for epsilon in (1.0, 4.0, 7.0)
 } | {
+    "gate, owners one by one": (5.0, lambda: _gate(500)),
     "1,000 sites": (10.0, lambda: _sites(1_000, 20)),
     "public baseline, 10 classes x 200 features": (4.0, lambda: _baseline(10, 200)),
     "public baseline, 1,000 features": (4.0, lambda: _baseline(2, 1_000)),
@@ -139,7 +157,8 @@ def child(name: str) -> float:
 
 def measured(name: str, sources: Path, kernels: Path, turns: int) -> float:
     """The least of some processes."""
-    settings = {"PYTHONPATH": str(sources), "NUMBA_CACHE_DIR": str(kernels)}
+    paths = os.pathsep.join([str(sources), str(sources.parent)])
+    settings = {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(kernels)}
     command = [sys.executable, __file__, "--child", name]
     found = [
         subprocess.run(

@@ -21,7 +21,8 @@ from benchmarks.timing import best, per_item
 from reliability.campaign import Campaign, ledger_in, limits
 from reliability.effort import Effort
 from reliability.finding import Finding
-from tacit.owner.ledger_entries import CampaignId, Entry
+from tacit.owner.ledger import Spending
+from tacit.owner.ledger_entries import COUNTS, CampaignId, Entry
 
 _POLICY = limits(epsilon_per_release=1, epsilon_total=1, releases=1)
 
@@ -33,12 +34,14 @@ class Forgetful:
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, bytes], Entry] = {}
-        self._spent: dict[str, tuple[Fraction, int]] = {}
+        self._spent: dict[str, Spending] = {}
         self._of: dict[str, list[Entry]] = {}
 
     @contextmanager
     def transaction(self) -> Iterator["Forgetful"]:
         yield self
+
+    glance = transaction
 
     @property
     def head(self) -> bytes:
@@ -48,12 +51,8 @@ class Forgetful:
     def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
         return self._entries.get((owner, digest))
 
-    def spending_of(self, owner: str) -> tuple[Fraction, int]:
-        return self._spent.get(owner, (Fraction(0), 0))
-
-    def spending_on(self, owner: str, how: str) -> Fraction:
-        own = self._of.get(owner, ())
-        return sum((entry.cost for entry in own if entry.how == how), Fraction(0))
+    def spending_of(self, owner: str) -> Spending:
+        return self._spent.get(owner, Spending(Fraction(0), 0, Fraction(0)))
 
     def count_answers(self, owner: str, campaign: CampaignId, what: str) -> int:
         own = self._of.get(owner, ())
@@ -62,8 +61,9 @@ class Forgetful:
     def add(self, entry: Entry) -> None:
         self._entries[entry.owner, entry.digest] = entry
         self._of.setdefault(entry.owner, []).append(entry)
-        spent, releases = self.spending_of(entry.owner)
-        self._spent[entry.owner] = spent + entry.cost, releases + 1
+        spent, releases, counts = self.spending_of(entry.owner)
+        counts += entry.cost if entry.how == COUNTS else 0
+        self._spent[entry.owner] = Spending(spent + entry.cost, releases + 1, counts)
 
 
 def cost(effort: Effort) -> Finding:

@@ -28,6 +28,7 @@ import httpx
 import numpy as np
 import uvicorn
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.service.processes import Processes
 from tacit.estimators.persistence import SavedModel, open_model
@@ -194,7 +195,7 @@ class Trial:
     def prepare(self) -> None:
         """Files of the data user and of the owners."""
         self.own.mkdir()
-        unused = public_bytes(Ed25519PrivateKey.generate().public_key()).hex()
+        unused = X25519PrivateKey.generate().public_key().public_bytes_raw().hex()
         text = self.kind.campaign.format(helper=self.helper, unused=unused)
         (self.own / "campaign.toml").write_text(CAMPAIGN + text)
         (self.own / "policy.toml").write_text(POLICY + self.kind.policy)

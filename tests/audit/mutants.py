@@ -189,6 +189,8 @@ def ledger_with(ledger, kind):
                 book.__class__ = kind
                 yield book
 
+        glance = transaction
+
     return Changed(ledger.path, ledger.mark)
 
 
@@ -221,7 +223,7 @@ class Forgets(Gate):
                     super().add(entry)
 
             def spending_of(self, owner):
-                return (0, 0)
+                return (0, 0, 0)
 
         self._ledger = ledger_with(self._ledger, Forgetful)
 

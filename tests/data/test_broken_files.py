@@ -114,6 +114,29 @@ def test_columns_of_other_kinds_are_found_where_the_first_file_has_no_values(tmp
         open_rows(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("plain", "other"),
+    [
+        (pa.string(), pa.dictionary(pa.int8(), pa.string())),
+        (pa.string(), pa.string_view()),
+        (pa.dictionary(pa.int32(), pa.string()), pa.large_string()),
+        (pa.float64(), pa.dictionary(pa.int32(), pa.float64())),
+        (pa.decimal128(21, 2), pa.float16()),
+        (pa.decimal128(21, 2), pa.uint64()),
+    ],
+    ids=str,
+)
+def test_files_may_write_the_same_values_in_other_ways(tmp_path, plain, other):
+    values = pa.array([1.0, 2.0, None, 1.0])
+    kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (plain, other)]
+    for name, kind, inner in zip("ab", (plain, other), kinds, strict=True):
+        column = values.cast(inner)
+        column = column.dictionary_encode().cast(kind) if kind != inner else column
+        parquet.write_table(pa.table({"x": column}), tmp_path / f"{name}.parquet")
+    read = open_rows(tmp_path).read_text().columns["x"]
+    np.testing.assert_array_equal(read[:4].astype(float), read[4:].astype(float))
+
+
 def test_a_file_that_changes_is_named(tmp_path, schema):
     """Also where a row group has gone, or columns have, or are of another type."""
     file, table = tmp_path / "rows.parquet", rows(300)

@@ -275,6 +275,16 @@ def test_an_address_of_the_surroundings_that_is_none_is_named(monkeypatch):
         ray_workers("ray")
 
 
+def test_a_ray_that_does_not_come_up_here_is_one_line(monkeypatch):
+    def fail(*arguments, **options):
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", fail)
+    with pytest.raises(ValueError, match=r"no Ray can be reached at this machine \(no start\)"):
+        ray_workers("ray")
+
+
 def test_whoever_listens_and_is_no_ray_is_one_line():
     """Ray itself would also warn, in lines of its own; in a process that has no Ray yet."""
     with create_server(("127.0.0.1", 0)) as silent:

@@ -72,7 +72,7 @@ def test_every_release_stays(tmp_path, version, behind):
         assert {each.cost for each in entries} == {Fraction(1, 4)}
         assert {(each.rho, each.delta) for each in entries} == {MORE[version] or ("0", "0")}
     with opened(tmp_path).transaction() as book:
-        assert book.spending_of("me") == (Fraction(3, 4), 3)
+        assert book.spending_of("me") == (Fraction(3, 4), 3, 0)
         assert book.find("me", bytes([2]) * 32, "a key of now").number == 2
 
 

@@ -64,12 +64,47 @@ def restored(folder, name):
             shutil.copy(folder / f"{name}{suffix}", folder / f"l.db{suffix}")
 
 
+def test_a_glance_keeps_nobody_from_writing_and_a_transaction_sees_what_others_wrote(tmp_path):
+    ours, theirs = opened(tmp_path), opened(tmp_path)
+    write(ours, 1)
+    with ours.glance() as book:
+        before = book.head
+        write(theirs, 2)
+        assert book.find("a", bytes([2]) * 32) == entry(2)
+    with ours.transaction() as book:
+        assert book.head != before
+        assert book.count == 2
+        assert book.spending_of("a").releases == 2
+        book.add(entry(3))
+        assert book.spending_of("a").releases == 3
+    with theirs.glance() as book:
+        assert book.spending_of("a").releases == 3
+    assert theirs.entries() == ours.entries() == [entry(1), entry(2), entry(3)]
+
+
+def test_what_was_undone_is_not_remembered(tmp_path):
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    with pytest.raises(LedgerError, match="UNIQUE"):
+        write_twice(ledger, 2)
+    with ledger.glance() as book:
+        assert (book.count, book.find("a", bytes([2]) * 32)) == (1, None)
+    write(ledger, 2)
+    assert ledger.entries() == [entry(1), entry(2)]
+
+
+@pytest.mark.parametrize("epsilon", ["1/0", "-1", "1/2/3", "x", ""])
+def test_what_is_no_number_costs_nothing(epsilon):
+    with pytest.raises(ValueError, match="rational"):
+        entry(1, epsilon=epsilon)
+
+
 def test_what_is_written_is_there_and_adds_up(tmp_path):
     ledger = opened(tmp_path)
     write(ledger, 1, 2, 3)
     with opened(tmp_path).transaction() as book:
-        assert book.spending_of("a") == (Fraction(3, 10), 3)
-        assert book.spending_of("b") == (0, 0)
+        assert book.spending_of("a") == (Fraction(3, 10), 3, 0)
+        assert book.spending_of("b") == (0, 0, 0)
         assert book.find("a", bytes([2]) * 32) == entry(2)
         assert book.find("b", bytes([2]) * 32) is None
     assert ledger.entries() == [entry(1), entry(2), entry(3)]

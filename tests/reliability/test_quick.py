@@ -57,7 +57,7 @@ def test_planted_values_are_seen_in_a_repr_and_in_a_log(monkeypatch):
 
 
 def test_a_gate_that_forgets_what_it_said_is_seen(monkeypatch):
-    monkeypatch.setattr(Book, "spending_of", lambda self, owner: (0, 0))
+    monkeypatch.setattr(Book, "spending_of", lambda self, owner: (0, 0, 0))
     assert "owners with a second release" in faults(schedules(20))
 
 

@@ -224,7 +224,7 @@ def pieces(n: int, least: int, most: int | None = None) -> list[slice]:
     >>> pieces(10, least=10)
     [slice(0, 10, None)]
     """
-    size = max(1, least, -(-n // cores()))
+    size = max(1, least) if n <= least else max(1, least, -(-n // cores()))
     size = size if most is None else max(1, min(most, size))
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
@@ -234,6 +234,8 @@ def spread(work: Callable[[slice], _R], parts: Iterable[slice]) -> list[_R]:
     thread. What each gave is in the order of parts.
     """
     waiting = list(parts)
+    if len(waiting) < 2:  # the usual case of a gate, which asks nobody how many cores there are
+        return [work(part) for part in waiting]
     done: list[Any] = [None] * len(waiting)
     others = min(cores(), len(waiting)) - 1
     queue = iter(enumerate(waiting))

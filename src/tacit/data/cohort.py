@@ -209,12 +209,18 @@ class Cohort:
     @cached_property
     def offsets(self) -> IntArray:
         """Where owners begin in `X` and `y`, and where the last one ends."""
-        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        found = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(self.sizes, out=found[1:])
+        return found
 
-    @cached_property
+    @property
     def table(self) -> FloatArray:
         """The rows of these owners, and perhaps of others."""
-        return self._source[:] if isinstance(self._source, LateRows) else self._source
+        return self._encoded if isinstance(self._source, LateRows) else self._source
+
+    @cached_property
+    def _encoded(self) -> FloatArray:
+        return self._source[:]
 
     @property
     def columns(self) -> int:
@@ -257,6 +263,11 @@ class Cohort:
         [([0, 1, 2], slice(0, 3, None)), ([3, 4], slice(2, 3, None))]
         """
         ends = self.offsets
+        if len(self) == 1 and 0 < ends[-1] <= most:  # as an owner's own device has them
+            rows: slice | IntArray = slice(int(self.spans[0, 0]), int(self.spans[0, 1]))
+            whole, of = slice(0, int(ends[-1])), BlockOwners(ends, ends[1:])
+            yield RowBlock(self._source[rows], self.labels[rows], whole, slice(0, 1), of)
+            return
         for first in range(0, int(ends[-1]), most):
             last = min(first + most, int(ends[-1]))
             owners = slice(
@@ -265,7 +276,7 @@ class Cohort:
             )
             offsets = np.clip(ends[owners.start : owners.stop + 1], first, last) - first
             shift = np.repeat(self.spans[owners, 0] - ends[owners], np.diff(offsets))
-            rows: slice | IntArray = shift + np.arange(first, last)
+            rows = shift + np.arange(first, last)
             if (shift == shift[0]).all():  # they lie together: no copy
                 rows = slice(int(shift[0]) + first, int(shift[0]) + last)
             of = BlockOwners(offsets, self.sizes[owners])

@@ -419,3 +419,28 @@ def _owner_name(value: Any) -> str:
         return ""
     number = float("nan") if isinstance(value, bool) else float_or_nan(value)
     return text_of(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0) or ""
+
+
+def join_parts(parts: list[Any]) -> Any:
+    """One Arrow table of batches, whose files may write the values of a column in other ways, as
+    whole numbers or decimals, as texts or by a dictionary of them.
+
+    >>> words = pa.array(["n", "s"])
+    >>> parts = [pa.record_batch({"town": part}) for part in (words, words.dictionary_encode())]
+    >>> join_parts(parts)["town"].to_pylist()
+    ['n', 's', 'n', 's']
+    """
+    tables = [pa.Table.from_batches([part]) for part in parts]
+    if any(table.schema != tables[0].schema for table in tables):
+        tables = [table.cast(pa.schema(map(_plain_field, table.schema))) for table in tables]
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _plain_field(one: Any) -> Any:
+    """A column with the type in which values of its kind can be joined to others."""
+    kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+    if pa.types.is_string_view(kind):
+        return one.with_type(pa.large_string())
+    if pa.types.is_float16(kind) or pa.types.is_decimal(kind):
+        return one.with_type(pa.float64())
+    return one.with_type(kind)

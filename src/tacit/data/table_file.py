@@ -40,6 +40,7 @@ from tacit.data.schema import Number, Schema, float_or_nan
 from tacit.data.table import (
     UserTable,
     conform_owners,
+    join_parts,
     keep_text,
     type_columns,
     type_text,
@@ -194,9 +195,7 @@ class TableFile:
         parts = list(self.read_batches(columns, _ROWS))
         if not sum(part.num_rows for part in parts):
             raise ValueError(f"{self.path} has no rows")
-        tables = [pa.Table.from_batches([part]) for part in parts]
-        # whole numbers in one file of a set may be decimals in another
-        return pa.concat_tables(tables, promote_options="permissive")
+        return join_parts(parts)
 
     def _check_size(self, columns: Sequence[str] | None) -> None:
         """Refuse a parquet file that says it has more values than memory: a few bytes of it may

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -96,6 +96,10 @@ class Learner(ABC):
         """What computing one owner's share takes at most, of so many rows: from the question
         alone.
         """
+
+    def prepare(self, query: "ShareQuery") -> Any:
+        """What a share needs of the question and of no rows: made once, `query.prepared`."""
+        return None
 
     @abstractmethod
     def share(self, query: "ShareQuery", cohort: Cohort) -> FloatArray:
@@ -254,6 +258,11 @@ class ShareQuery(LearnerQuery):
         if alone in self.epsilons:
             self._of_one_owner[alone] = made
         return made
+
+    @cached_property
+    def prepared(self) -> Any:
+        """What its learner makes of the question before it meets rows."""
+        return self.learner.prepare(self)
 
     @cached_property
     def _of_one_owner(self) -> dict[float | None, Mechanism]:

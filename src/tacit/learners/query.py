@@ -294,8 +294,9 @@ def pack(digest: bytes, level: int, reports: Reports) -> bytes:
     if not len(reports) == 1:
         raise bad("reports", "one report", len(reports))
     body = b"".join(
-        array.astype(array.dtype.newbyteorder("<")).tobytes()
+        array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         for array in (reports.points, reports.indices)
+        if array.size
     )
     return bytes([_VERSION]) + digest[:_TAG] + bytes([level]) + body
 

@@ -11,6 +11,7 @@ same bytes in any order, in blocks, or on several workers.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
@@ -388,8 +389,9 @@ class Mechanism(ABC):
         tape = stream.words(rows, 0, words)
         fresh = reports[chosen] if isinstance(chosen, slice) else self.blank(len(rows))
         inside = shares if self._clips_itself else self.space.clip(shares)
-        left = np.flatnonzero(~self._draw(level, inside, tape, fresh))
-        tape = tape[left]
+        done = self._draw(level, inside, tape, fresh)
+        left = _NOBODY if done.all() else np.flatnonzero(~done)
+        tape = tape[left] if left.size else tape
         while left.size:
             tape = np.hstack([tape, stream.words(rows[left], tape.shape[1], words)])
             again = self.blank(left.size)
@@ -407,6 +409,11 @@ class Mechanism(ABC):
             raise ValueError(
                 f"epsilon has {len(self.epsilon)} rows, but {n} were given; use select(rows)"
             )
+        return self._level_of_each
+
+    @cached_property
+    def _level_of_each(self) -> IntArray:
+        """Where epsilon is one per row, the level of each."""
         level = np.searchsorted(self.levels, self.epsilon).clip(max=len(self.levels) - 1)
         if not np.array_equal(self.levels[level], self.epsilon):
             raise bad("epsilon", "a value of the menu in every row", self.menu)
@@ -426,6 +433,9 @@ class Mechanism(ABC):
         return reports
 
 
+_NOBODY = np.zeros(0, dtype=np.int64)
+
+
 def _blocks(n: int, words: int) -> list[slice]:
     """Blocks of rows: as many as cache and cores like, none smaller than is worth a thread."""
     return pieces(n, least=_BLOCK_LEAST, most=max(1, _BLOCK_WORDS // words))
@@ -434,7 +444,7 @@ def _blocks(n: int, words: int) -> list[slice]:
 def _split(level_of_row: IntArray | None, rows: slice) -> Iterator[tuple[int, slice | IntArray]]:
     """The rows of a block, by level; one level needs no copy."""
     part = np.zeros(1, dtype=np.int64) if level_of_row is None else level_of_row[rows]
-    if len(part) and (part == part[0]).all():
+    if len(part) == 1 or (len(part) and (part == part[0]).all()):
         yield int(part[0]), rows
     else:
         for level in np.unique(part).tolist():

@@ -206,11 +206,16 @@ class PrivUnit(Mechanism):
 
     def _draw(self, level: int, shares: FloatArray, tape: WordArray, out: Reports) -> BoolArray:
         done = np.ones(len(shares), dtype=np.bool_)
-        cap = self.laws[level]
-        weights = [cap.candidates, cap.favoured, cap.high, cap.low, cap.total]
-        law = _CapLaw(np.array(weights, dtype=np.uint64), self.space.radius_2)
-        _draw_codewords(shares, tape, law, out.points, done)
+        _draw_codewords(shares, tape, self._drawn[level], out.points, done)
         return done
+
+    @cached_property
+    def _drawn(self) -> list["_CapLaw"]:
+        """What the kernel is told of each level."""
+        weights = [
+            [cap.candidates, cap.favoured, cap.high, cap.low, cap.total] for cap in self.laws
+        ]
+        return [_CapLaw(np.array(each, dtype=np.uint64), self.space.radius_2) for each in weights]
 
     @property
     def work(self) -> int:

@@ -30,7 +30,7 @@ from tacit.data.schema import Schema
 from tacit.learners.query import PURPOSE, Cost, Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book, Ledger
-from tacit.owner.ledger_entries import COUNTS, CampaignId, Entry, added_epsilon
+from tacit.owner.ledger_entries import CampaignId, Entry, added_epsilon
 from tacit.owner.policy import OVERHEAD, Policy
 from tacit.owner.report_maker import PACKING, DueReport, ReportMaker
 from tacit.owner.template import QuestionForm, Template
@@ -140,7 +140,7 @@ class Gate(ReportMaker):
         """The reports of several owners, written down in one transaction; refusals stand in
         their places.
         """
-        if not set(owners) <= set(self._place):
+        if not all(owner in self._place for owner in owners):
             raise ValueError("owners must be among those of this gate")
         began, step = time.monotonic(), float(self._policy.time_step)
         self._moment.named = False
@@ -152,17 +152,16 @@ class Gate(ReportMaker):
 
     def _answers(self, question: bytes, owners: Sequence[str]) -> list[bytes | RefusedError]:
         """Reports are made before they are paid for, while nobody waits for the ledger; what has
-        changed there meanwhile decides, and what was made in vain is forgotten.
+        changed there meanwhile decides, and what was made in vain is forgotten. The transaction
+        vouches also for what was read before it: nothing is said, or repeated, without one.
         """
         invitation = self._admit(question)
         said: dict[str, bytes | RefusedError] = {}
         left = list(dict.fromkeys(owners))
         while left:
-            with self._ledger.transaction() as book:
+            with self._ledger.glance() as book:
                 due, looked_at = self._due(book, left, invitation, said), book.head
-            if not due:
-                break
-            reports = self._reports(invitation, due)
+            reports = self._reports(invitation, due) if due else []
             with self._ledger.transaction() as book:
                 now = due
                 if book.head != looked_at:  # the head of a chain of all lines: else nothing changed
@@ -173,7 +172,8 @@ class Gate(ReportMaker):
                         book.add(self._entry(invitation, each, cost, report))
                         said[each.owner] = report
             left = [each.owner for each in now if each not in due]
-            log.info("question %s of campaign %s", invitation.number, invitation.campaign)
+            if due:
+                log.info("question %s of campaign %s", invitation.number, invitation.campaign)
         return [said[owner] for owner in owners]
 
     def _due(
@@ -216,10 +216,10 @@ class Gate(ReportMaker):
         """Which of the offered epsilons this owner can still pay; None: none, or no release is
         left.
         """
-        spent, releases = book.spending_of(owner)
+        spent, releases, counts = book.spending_of(owner)
         if not releases < self._policy.releases:
             return None
-        query, counts = invitation.query, book.spending_on(owner, COUNTS)
+        query = invitation.query
         if query.delta:
             cost = self._cost(book, DueReport(owner, 0, paid=True), invitation)
             delta = book.delta_of(owner, self._campaign(invitation), rational(query.delta))

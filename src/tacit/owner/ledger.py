@@ -20,10 +20,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from tacit._util.stopping import use_journal
 from tacit.owner.ledger_entries import (
+    COUNTS,
     FIELDS,
     CampaignId,
     Entry,
@@ -36,6 +37,7 @@ from tacit.owner.ledger_entries import (
     prepare,
     read_entries,
     read_mark,
+    read_rational,
     write_mark,
 )
 from tacit.wire import WireError
@@ -44,10 +46,35 @@ log = logging.getLogger(__name__)
 
 _WAIT = 60.0  # seconds for another process's transaction
 _OF_CAMPAIGN = "owner = ? AND (key = ? OR key = '' AND campaign = ?)"
+_LINES = "SELECT digest, key, epsilon, rho, how FROM releases WHERE owner = ?"
+_FIND = (
+    f"SELECT {', '.join(FIELDS)} FROM releases "  # noqa: S608 - constants
+    "WHERE owner = ? AND digest = ? AND key IN (?, '')"
+)
 
 
 class LedgerError(RuntimeError):
     """The ledger cannot vouch for a release: nothing may be sent. The message says what to do."""
+
+
+class Spending(NamedTuple):
+    """Epsilon, the releases that cost something (epsilon, or rho whose epsilon is still 0 at its
+    delta), and of the epsilon the part that went for peers' counts.
+    """
+
+    epsilon: Fraction
+    releases: int
+    counts: Fraction
+
+
+class _Line(NamedTuple):
+    """Of an entry, what it answered and what it cost."""
+
+    digest: bytes
+    key: str
+    epsilon: str
+    rho: str
+    how: str
 
 
 @dataclass
@@ -60,37 +87,35 @@ class Book:
     count: int
     before: bytes
     added: list[Entry] = field(default_factory=list, repr=False)
-    head: bytes = b""
 
     def __post_init__(self) -> None:
         self.head = self.before
+        self._lines: dict[str, list[_Line]] = {}
 
     def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
         """The release that answered this question of the campaign with this key, if there was
         one.
         """
-        wanted = f"SELECT {', '.join(FIELDS)} FROM releases"  # noqa: S608 - constants
-        found = self.connection.execute(
-            f"{wanted} WHERE owner = ? AND digest = ? AND key IN (?, '')", (owner, digest, key)
-        ).fetchone()
+        if not any(line.digest == digest and line.key in (key, "") for line in self._of(owner)):
+            return None
+        found = self.connection.execute(_FIND, (owner, digest, key)).fetchone()
         return None if found is None else Entry(*found)
 
-    def spending_of(self, owner: str) -> tuple[Fraction, int]:
-        """The epsilon that an owner has spent, and in how many releases that cost something:
-        epsilon, or rho whose epsilon is still 0 at its delta.
-        """
-        costs = self.connection.execute(
-            "SELECT epsilon FROM releases WHERE owner = ? AND (epsilon <> '0' OR rho <> '0')",
-            (owner,),
-        ).fetchall()
-        return sum((Fraction(cost) for (cost,) in costs), Fraction(0)), len(costs)
+    def spending_of(self, owner: str) -> Spending:
+        """What an owner has spent so far."""
+        costs = [line for line in self._of(owner) if (line.epsilon, line.rho) != ("0", "0")]
+        spent, counts = Fraction(0), Fraction(0)
+        for line in costs:
+            spent += read_rational(line.epsilon)
+            counts += read_rational(line.epsilon) if line.how == COUNTS else 0
+        return Spending(spent, len(costs), counts)
 
-    def spending_on(self, owner: str, how: str) -> Fraction:
-        """The part of it that one kind of release has cost."""
-        costs = self.connection.execute(
-            "SELECT epsilon FROM releases WHERE owner = ? AND how = ?", (owner, how)
-        ).fetchall()
-        return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
+    def _of(self, owner: str) -> list[_Line]:
+        """The lines of an owner, which are read once for all that is asked of them."""
+        if owner not in self._lines:
+            found = self.connection.execute(_LINES, (owner,)).fetchall()
+            self._lines[owner] = [_Line(*each) for each in found]
+        return self._lines[owner]
 
     def rho_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """The rho of Gaussian noise that an owner has spent in a campaign at this delta."""
@@ -98,7 +123,7 @@ class Book:
             f"SELECT rho FROM releases WHERE {_OF_CAMPAIGN} AND delta = ?",  # noqa: S608 - a constant
             (owner, campaign.key, campaign.name, str(delta)),
         ).fetchall()
-        return sum((Fraction(cost) for (cost,) in costs), Fraction(0))
+        return sum((read_rational(cost) for (cost,) in costs), Fraction(0))
 
     def delta_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """What the deltas of an owner's campaigns add up to, this one's included."""
@@ -107,7 +132,7 @@ class Book:
             (owner,),
         ).fetchall()
         deltas = {*found, (campaign.name, campaign.key, str(delta))}
-        return sum((Fraction(each) for *_, each in deltas), Fraction(0))
+        return sum((read_rational(each) for *_, each in deltas), Fraction(0))
 
     def count_answers(self, owner: str, campaign: CampaignId, what: str) -> int:
         """How many questions for this the owner has answered in a campaign."""
@@ -118,8 +143,18 @@ class Book:
     def add(self, entry: Entry) -> None:
         """Write a release down; it counts when the transaction ends."""
         self.head = link_entry(self.head, entry)
+        self._lines.pop(entry.owner, None)
         insert(self.connection, entry, self.head)
         self.added.append(entry)
+
+
+class _End(NamedTuple):
+    """How far a ledger has come, as of SQLite's count of what other connections changed."""
+
+    version: int
+    identity: bytes
+    entries: int
+    head: bytes
 
 
 class Ledger:
@@ -149,6 +184,7 @@ class Ledger:
         self._process = 0
         self._lock = threading.Lock()
         self._seen: dict[Path, SeenMark] = {}
+        self._end: _End | None = None
         for each in self.marks[1:]:
             if not each.parent.is_dir():
                 raise LedgerError(
@@ -197,26 +233,45 @@ class Ledger:
     @contextmanager
     def transaction(self) -> Iterator[Book]:
         """Read and write with nobody in between; an exception inside writes nothing."""
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            identity, book = self._catch_up(connection)
+            # put back for good before anything new: a second kill must not find it missing
+            while book.added:
+                connection.execute("COMMIT")
+                log.warning("put %d releases back from the mark", len(book.added))
+                connection.execute("BEGIN IMMEDIATE")
+                identity, book = self._catch_up(connection)
+            yield book
+            if book.added:
+                mark = Mark(identity, book.count, book.before, tuple(book.added))
+                for each in self.marks:
+                    self._seen[each] = write_mark(each, mark)
+            connection.execute("COMMIT")
+            if book.added and self._end is not None:
+                total = book.count + len(book.added)
+                self._end = self._end._replace(entries=total, head=book.head)
+
+    @contextmanager
+    def glance(self) -> Iterator[Book]:
+        """Read only, while others may write, and compare with no mark: whatever is decided by it
+        counts only if a `transaction` that follows has the same head, which is as old as the last
+        look, or older than all that is read.
+        """
+        with self._connected() as connection:
+            known = self._end
+            yield Book(connection, *(end_of(connection) if known is None else known[-2:]))
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """This process's connection, for one thread; what an exception leaves open is undone."""
         connection = self._open()
         with self._lock:  # threads of this process; BEGIN IMMEDIATE keeps processes apart
             try:
-                connection.execute("BEGIN IMMEDIATE")
                 try:
-                    identity = prepare(connection, self.marks)
-                    book = self._catch_up(connection, identity)
-                    # put back for good before anything new: a second kill must not find it missing
-                    while book.added:
-                        connection.execute("COMMIT")
-                        log.warning("put %d releases back from the mark", len(book.added))
-                        connection.execute("BEGIN IMMEDIATE")
-                        book = self._catch_up(connection, identity)
-                    yield book
-                    if book.added:
-                        mark = Mark(identity, book.count, book.before, tuple(book.added))
-                        for each in self.marks:
-                            self._seen[each] = write_mark(each, mark)
-                    connection.execute("COMMIT")
+                    yield connection
                 except BaseException:
+                    self._end = None
                     with suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                     raise
@@ -224,6 +279,16 @@ class Ledger:
                 raise LedgerError(
                     f"ledger {self.path}: {problem}; nothing was released"
                 ) from problem
+
+    def _end_now(self, connection: sqlite3.Connection) -> "_End":
+        """How far the ledger has come, in an open transaction: SQLite tells whether another
+        connection has committed anything since it was last looked at.
+        """
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        if self._end is None or self._end.version != version:
+            identity = prepare(connection, self.marks)
+            self._end = _End(version, identity, *end_of(connection))
+        return self._end
 
     def entries(self) -> list[Entry]:
         """All releases in order, their chain checked."""
@@ -245,16 +310,18 @@ class Ledger:
             except (sqlite3.Error, OSError) as problem:
                 raise LedgerError(f"ledger {self.path} cannot be opened: {problem}") from problem
             self._connection, self._process, self._lock = made, os.getpid(), threading.Lock()
+            self._end = None
         return self._connection
 
-    def _catch_up(self, connection: sqlite3.Connection, identity: bytes) -> Book:
+    def _catch_up(self, connection: sqlite3.Connection) -> tuple[bytes, Book]:
         """Compare with the newest mark; what it has and the ledger lost in the last transaction is
         added, to be committed.
         """
-        count, head = end_of(connection)
+        _, identity, count, head = self._end_now(connection)
         known = self._read_marks()
+        book = Book(connection, count, head)
         if count == 0 and not any(mark.final[0] for mark in known):
-            return Book(connection, count, head)  # nothing was ever released
+            return identity, book  # nothing was ever released
         if not known:
             raise LedgerError(
                 f"ledger {self.path} has releases ({count}) but its mark {self.mark} is missing; "
@@ -264,13 +331,13 @@ class Ledger:
         total, final = mark.final
         ours = all(each.ledger == identity for each in known)
         if ours and all(each.final[1] == final for each in known if each.final[0] == total):
-            book = Book(connection, count, head)
             if (count, head) == (total, final):
-                return book
+                return identity, book
             if (count, head) == (mark.count, mark.head):
+                self._end = None
                 for entry in mark.pending:
                     book.add(entry)
-                return book
+                return identity, book
         raise LedgerError(
             f"ledger {self.path} is not the latest: it has {count} releases, its mark "
             f"{self.mark} knows of {total}; "

@@ -33,8 +33,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +49,17 @@ from tacit.wire.codec import VERSION as WIRE
 COUNTS = "counts"  # how peers release; see `budget_used`
 EMPTY = bytes(32)  # the head of a ledger without entries
 _RATIONAL = re.compile("[0-9]{1,400}(/[0-9]{1,400})?")
+
+
+@lru_cache(maxsize=4096)
+def read_rational(text: str) -> Fraction:
+    """The number that a line of a ledger writes; `ValueError` where it is none."""
+    if not _RATIONAL.fullmatch(text):
+        raise ValueError("it must be a rational number such as 1/2")
+    top, _, bottom = text.partition("/")
+    if bottom and not int(bottom):
+        raise ValueError("it must not divide by 0")
+    return Fraction(int(top), int(bottom or 1))
 
 
 class CampaignId(NamedTuple):
@@ -83,12 +95,12 @@ class Entry:
     key: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("rho", "delta"):
-            if not _RATIONAL.fullmatch(getattr(self, name)):
-                raise bad(name, "a rational number such as 1/2", getattr(self, name)[:20])
-        if not _RATIONAL.fullmatch(self.epsilon):
-            raise bad("epsilon", "a rational number such as 1/2", self.epsilon[:20])
-        Fraction(self.epsilon)  # refuses what divides by 0
+        for name in ("rho", "delta", "epsilon"):
+            try:
+                read_rational(getattr(self, name))
+            except ValueError:
+                text = getattr(self, name)[:20]
+                raise bad(name, "a rational number such as 1/2", text) from None
 
     @cached_property
     def line(self) -> bytes:
@@ -98,12 +110,12 @@ class Entry:
     @property
     def cost(self) -> Fraction:
         """The epsilon charged."""
-        return Fraction(self.epsilon)
+        return read_rational(self.epsilon)
 
     @property
     def is_paid(self) -> bool:
         """Whether rows were used: a rho may cost no epsilon yet, where delta is large."""
-        return self.cost > 0 or Fraction(self.rho) > 0
+        return self.cost > 0 or read_rational(self.rho) > 0
 
     def __repr__(self) -> str:
         return f"Entry({self.owner!r}, {self.digest.hex()[:12]}, epsilon={self.epsilon})"
@@ -120,7 +132,7 @@ def budget_used(spent: Fraction, counts: Fraction) -> Fraction:
     >>> budget_used(Fraction(3), Fraction(1)), budget_used(Fraction(1), Fraction(1))
     (Fraction(4, 1), Fraction(1, 1))
     """
-    return spent + counts if 0 < counts < spent else spent
+    return spent + counts if counts and counts < spent else spent
 
 
 def added_epsilon(before: Fraction, rho: Fraction, delta: float) -> Fraction:
@@ -147,6 +159,8 @@ def link_entry(head: bytes, entry: Entry) -> bytes:
 
 
 _LARGEST = 1 << 30  # bytes of a mark, in its owner's own file
+_AT_ONCE = 1 << 16  # bytes: a mark of one release has some hundred
+_DRAFT = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
 
 
 @message("mark")
@@ -192,10 +206,16 @@ def read_mark(path: Path, seen: SeenMark | None = None) -> SeenMark | None:
     that has the bytes of the one `seen` last is not decoded again.
     """
     try:
-        with open(path, "rb", buffering=0) as file:
-            data = file.read()
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    parts = []
+    try:
+        while part := os.read(handle, _AT_ONCE):
+            parts.append(part)
+    finally:
+        os.close(handle)
+    data = b"".join(parts)
     if seen is not None and seen.data == data:
         return seen
     try:
@@ -209,12 +229,12 @@ def write_mark(path: Path, mark: Mark) -> SeenMark:
     one draft.
     """
     data = encode(mark)
-    parent, name = os.path.split(path)
-    if not os.path.isdir(parent or "."):
+    parent, draft = os.path.dirname(path) or ".", f"{path}.draft"
+    try:  # what a kill leaves behind is overwritten, not left to pile up
+        handle = os.open(draft, _DRAFT, 0o600)
+    except FileNotFoundError:
         os.makedirs(parent, mode=0o700, exist_ok=True)
-    # what a kill leaves behind is overwritten, not left to pile up
-    draft = os.path.join(parent, f"{name}.draft")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        handle = os.open(draft, _DRAFT, 0o600)
     try:
         try:
             left = memoryview(data)
@@ -228,7 +248,7 @@ def write_mark(path: Path, mark: Mark) -> SeenMark:
         with suppress(OSError):
             os.unlink(draft)
         raise
-    folder = os.open(parent or ".", os.O_RDONLY)
+    folder = os.open(parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
@@ -249,6 +269,11 @@ _RELEASES = (
     "report BLOB NOT NULL, rho TEXT NOT NULL, delta TEXT NOT NULL, key TEXT NOT NULL, "
     "head BLOB NOT NULL, UNIQUE (owner, digest, key))"
 )
+_INSERT = (
+    f"INSERT INTO releases ({', '.join(FIELDS)}, head) "  # noqa: S608 - constants
+    f"VALUES ({','.join('?' * (len(FIELDS) + 1))})"
+)
+_values = attrgetter(*FIELDS)
 _LEDGER = "CREATE TABLE IF NOT EXISTS ledger (version INTEGER NOT NULL, identity BLOB NOT NULL)"
 
 
@@ -281,11 +306,7 @@ def end_of(connection: sqlite3.Connection) -> tuple[int, bytes]:
 
 def insert(connection: sqlite3.Connection, entry: Entry, head: bytes) -> None:
     """Write a line; `head` is that of the chain with it."""
-    places = ",".join("?" * (len(FIELDS) + 1))
-    connection.execute(
-        f"INSERT INTO releases ({', '.join(FIELDS)}, head) VALUES ({places})",  # noqa: S608 - constants
-        (*(getattr(entry, name) for name in FIELDS), head),
-    )
+    connection.execute(_INSERT, (*_values(entry), head))
 
 
 def read_entries(connection: sqlite3.Connection) -> Iterator[Entry]:

@@ -141,12 +141,12 @@ class Policy:
         """The place of the largest epsilon on offer that is allowed after `spent`, of which
         `counts` went for counts, if this release is made as `how` says; None: none is.
         """
-        allowed = None
-        for place, epsilon in enumerate(map(rational, epsilons)):
+        for place in reversed(range(len(epsilons))):
+            epsilon = rational(epsilons[place])
             then = budget_used(spent + epsilon, counts + epsilon if how == COUNTS else counts)
             if epsilon <= self.epsilon_per_release and then <= self.epsilon_total:
-                allowed = place
-        return allowed
+                return place
+        return None
 
     def pays(
         self, query: Query, cost: Fraction, spent: Fraction, counts: Fraction, delta: Fraction

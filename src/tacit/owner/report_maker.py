@@ -65,8 +65,9 @@ class ReportMaker:
         places = np.array([self._place[each.owner] for each in due])
         epsilons = np.array([query.epsilons[each.level] for each in due])
         first, coins = self._first[query.unit], self._coins(query).of(places)
-        paid = np.array([[each.paid] for each in due])
-        cohort = Cohort(first.table, first.labels, np.where(paid, first.spans[places], 0))
+        spans = first.spans[places]
+        spans[[i for i, each in enumerate(due) if not each.paid]] = 0
+        cohort = Cohort(first.table, first.labels, spans)
         with suppress(Exception):
             reports = self._release(query, cohort, epsilons, coins)
             return [pack(digest, each.level, reports[i : i + 1]) for i, each in enumerate(due)]

@@ -258,8 +258,8 @@ class Template:
         cost, how = self.cost(policy), self.forms[0].example.how
         if cost is None:
             return False
-        spent, releases = book.spending_of(owner)
-        counts = book.spending_on(owner, COUNTS) + (cost if how == COUNTS else 0)
+        spent, releases, counts = book.spending_of(owner)
+        counts += cost if how == COUNTS else 0
         enough = budget_used(spent + cost, counts) <= policy.epsilon_total
         delta = rational(self.forms[0].example.delta)
         if delta:

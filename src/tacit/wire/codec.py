@@ -38,7 +38,7 @@ _tag_of: dict[type, str] = {}
 _class_of: dict[str, type] = {}
 
 VERSION = 1  # of the encoding
-SCALARS = (bool, int, float, str, bytes, NoneType)
+SCALARS = frozenset((bool, int, float, str, bytes, NoneType))
 ARRAYS = {1: np.dtype("<f8"), 2: np.dtype("<i8")}  # extension types
 MOST_AXES = 3  # of an array that travels
 PLUGINS = "tacit.plugins"  # entry points that name modules which register classes of their own
@@ -144,15 +144,16 @@ def encode(value: object) -> bytes:
 def plain(value: object) -> object:
     """Registered objects as lists, arrays as extension types, scalars as they are."""
     cls: Any = type(value)
+    if cls in SCALARS:
+        return value
     tag = tag_of(cls)
     if tag is not None:
-        return [tag, *(plain(getattr(value, name)) for name, _ in fields_of(cls))]
+        parts = [getattr(value, name) for name, _ in fields_of(cls)]
+        return [tag, *[part if type(part) in SCALARS else plain(part) for part in parts]]
     if isinstance(value, np.ndarray):
         return pack_array(value)
     if cls is tuple:
         return [plain(part) for part in value]  # type: ignore[attr-defined]
-    if cls in SCALARS:
-        return value
     raise WireError(f"{cls.__name__} cannot travel: it is not registered with @message")
 
 

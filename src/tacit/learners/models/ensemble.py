@@ -4,6 +4,7 @@ on their own rows.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -115,7 +116,7 @@ class Ensemble:
             total += alpha * (model.predict(X) != y)
         return total
 
-    @property
+    @cached_property
     def mean_weight(self) -> float:
         """What exp(log_weights) is on average over everybody, as the published alphas imply.
 
@@ -143,7 +144,7 @@ class Ensemble:
             add_by_owner(np.stack([weights * wrong, weights], axis=1), block.of, sums[block.owners])
         return sums / np.maximum(cohort.sizes, 1)[:, np.newaxis]
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """The public unit of loudness: twice the mean weight that the alphas imply, or the
         largest there can be.

@@ -7,6 +7,7 @@ from 0.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -42,9 +43,15 @@ class CentroidModel:
 
     def predict(self, X: FloatArray) -> IntArray:
         # ||x - c||^2 without ||x||^2, which is the same for all classes
+        columns, squares = self._columns_and_squares
         products = np.empty((len(X), len(self.centroids)))
-        affine(X, np.zeros(X.shape[1]), np.ascontiguousarray(self.centroids.T), products)
-        return np.asarray(np.argmin((self.centroids**2).sum(axis=1) - 2 * products, axis=1))
+        affine(X, np.zeros(X.shape[1]), columns, products)
+        return np.asarray(np.argmin(squares - 2 * products, axis=1))
+
+    @cached_property
+    def _columns_and_squares(self) -> tuple[FloatArray, FloatArray]:
+        """The centroids as columns, and their squared lengths: found once for all owners."""
+        return np.ascontiguousarray(self.centroids.T), (self.centroids**2).sum(axis=1)
 
 
 @message("centroid")

@@ -15,6 +15,7 @@ grow with them.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -60,14 +61,18 @@ class LogisticModel:
 
     def predict(self, X: FloatArray) -> IntArray:
         scores = np.empty((len(X), len(self.coefficients)))
-        slopes = np.ascontiguousarray(self.coefficients[:, :-1].T)
-        affine(X, np.zeros(X.shape[1]), slopes, scores)
+        affine(X, np.zeros(X.shape[1]), self._slopes, scores)
         scores += self.coefficients[:, -1]
         return (
             (scores[:, 0] > 0).astype(np.int64)
             if len(self.coefficients) == 1
             else np.argmax(scores, axis=1)
         )
+
+    @cached_property
+    def _slopes(self) -> FloatArray:
+        """A column for each score: found once for all owners."""
+        return np.ascontiguousarray(self.coefficients[:, :-1].T)
 
 
 @message("logistic")

@@ -114,11 +114,16 @@ class Stump(Learner):
         tables = table(len(facts.values), 4 * codes, passes=4) + table(codes + 1, grid, passes=2)
         return query.ensemble.cost(query.facts.dim, rows) + Cost(2 * rows * codes * grid) + tables
 
+    def prepare(self, query: ShareQuery) -> tuple[Cuts, StumpReplay | None]:
+        """Where the cuts lie, and how the ensemble is replayed if it is of stumps."""
+        facts = query.facts
+        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        return cuts, _replay_of(query.ensemble, facts.dim)
+
     def share(self, query: ShareQuery, cohort: Cohort) -> FloatArray:
         facts, ensemble = query.facts, query.ensemble
-        cuts = Cuts.of(facts.columns, facts.values, facts.dim)
+        cuts, replay = query.prepared
         tables = np.empty((len(cohort), len(facts.values), 2, _codes(facts.classes)))
-        replay = _replay_of(ensemble, facts.dim)
         if replay is None:
             tabulate_weighted(OwnedRows.of(cohort), ensemble.weights(cohort), cuts, tables)
             return tables.reshape(len(cohort), -1)

@@ -21,7 +21,7 @@ from math import inf
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 from scipy.special import expit
 
 from tacit._util.checks import bad, one_of, positive
@@ -210,9 +210,12 @@ def minimise(
         f = minimise(*eighth, tolerance=8e-3, centre=centre)
     pull = np.broadcast_to(np.asarray(ridge, dtype=np.float64), f.shape)
 
+    is_tilted = bool(np.any(tilt))
+
     def objective(point: FloatArray, z: FloatArray) -> float:
         away = point - centre
-        return float(loss.value(z, targets).sum() + pull @ away**2 / 2 + np.sum(tilt * point))
+        risk = loss.value(z, targets).sum() + pull @ away**2 / 2
+        return float(risk + np.sum(tilt * point) if is_tilted else risk)
 
     z = rows @ f
     value = objective(f, z)
@@ -220,6 +223,8 @@ def minimise(
     for _ in range(_STEPS):
         gradient = rows.T @ loss.first(z, targets) + pull * (f - centre) + tilt
         size = _length(gradient)
+        if not size < inf:
+            raise ValueError("rows, targets and ridge must be finite")
         if size < tolerance / 4:
             break
         if solve is None or size > 0.3 * before:  # else the curvature found before is good enough
@@ -258,20 +263,27 @@ def _newton(
     if len(held) < rows.shape[1]:
         small = (held / pull) @ held.T
         small[np.diag_indices(len(held))] += 1.0
-        inner = cho_factor(small) if len(held) else None
+        inner = _divide_by(small) if len(held) else None
 
         def by_rows(gradient: FloatArray) -> FloatArray:
             if inner is None:
                 return gradient / pull
-            return np.asarray(
-                (gradient - held.T @ cho_solve(inner, held @ (gradient / pull))) / pull
-            )
+            return np.asarray((gradient - held.T @ inner(held @ (gradient / pull))) / pull)
 
         return by_rows
     curvature = held.T @ held
     curvature[np.diag_indices(len(pull))] += pull
-    factor = cho_factor(curvature)
-    return lambda gradient: np.asarray(cho_solve(factor, gradient))
+    return _divide_by(curvature)
+
+
+def _divide_by(matrix: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """What multiplies with the inverse of a positive definite matrix: LAPACK's two calls and no
+    more around them, since systems are small and many.
+    """
+    factor, wrong = dpotrf(matrix, clean=0)
+    if wrong or not np.isfinite(factor).all():
+        raise np.linalg.LinAlgError("the curvature must be finite and positive definite")
+    return lambda vector: np.asarray(dpotrs(factor, vector)[0])
 
 
 def _length(vector: FloatArray) -> float:
