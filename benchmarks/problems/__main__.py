@@ -117,7 +117,9 @@ def _summary(found: Sequence[Verdict]) -> list[str]:
         promised <= _FACTOR * (rise + 2 * errors)
     )
     sign = (rise >= -2 * errors) | (promised <= _SMALL)
-    missed = [v for v in found if v.collect == 0 and v.rise > max(2 * v.rise_error, _SMALL)]
+    missed = [  # what public rows alone bring is promised, too, where nobody is to be asked
+        v for v in found if v.collect == 0 and v.rise - v.promised > max(2 * v.rise_error, _SMALL)
+    ]
     falls = [
         (a, b)
         for a in found

@@ -21,8 +21,8 @@ Place = tuple[Setting, float]  # a setting without its seed, an epsilon
 
 @dataclass(frozen=True)
 class Trial:
-    """Accuracies of one run; `promised` is what the plan expects combined to add to public only,
-    nothing where it says not to collect.
+    """Accuracies of one run; `promised` is what the plan expects combined to add to public only;
+    where it says not to collect, what public rows alone add to the data user's own model.
     """
 
     setting: Setting

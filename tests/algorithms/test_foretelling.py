@@ -7,9 +7,9 @@ from benchmarks.problems.problem import Setting, problem_of
 from tacit import seeded
 from tacit.algorithms.combination import Combination
 from tacit.algorithms.outlook import look_ahead
-from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
+from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import fit_public
-from tacit.algorithms.question import Population, RoundQuestion, next_question
+from tacit.algorithms.question import Population, RoundQuestion, StandIn, next_question
 from tacit.algorithms.refinement import refine
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline

@@ -15,12 +15,13 @@ from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray
 from tacit.algorithms.experience import is_linear
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
-from tacit.algorithms.posterior import Posterior, PriorScale, StandIn
+from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.question import (
     AnsweredQuestion,
     Population,
     RoundQuestion,
+    StandIn,
     next_question,
 )
 from tacit.algorithms.wide_start import stand_ins
@@ -40,8 +41,10 @@ _TILTED = 15  # columns along which owners' rows may lie elsewhere
 # began as the data user's own model
 _DOUBTS = {True: 2.0, False: 1.5}
 _STAND_INS, _TIMES = 600, 12  # rows in owners' place, where public ones are fewer; times as many
-_WORD = 2.0  # what the belief says that it is ahead by may be wrong by so many times as much
-_AHEAD = 1.0  # standard errors by which the belief must be ahead to do without that model
+_WORD = 3.0  # what the belief says that it is ahead by may be wrong by so many times as much
+MORE = 3.0  # times what is foretold that answers may bring to a belief that begins behind
+_AHEAD = 1.0  # standard errors of leads that pass for chance
+LEAST_RISE = 1e-3  # of accuracy: a tenth of a point is worth another model
 
 
 @dataclass(eq=False)
@@ -155,7 +158,8 @@ class Combination:
     def gain(self) -> float:
         """Expected fall of the mean log loss below the data user's own model if everybody answers,
         in nats. Where the belief does not begin as that model and is behind it on rows that neither
-        has seen, answers must make up for that first; of two classes for what is more than chance.
+        has seen, answers must make up for that first (of two classes for what is more than chance),
+        by three times what is foretold: what they add to a poor beginning is understated.
         """
         chances = softmax(self._posterior.scores(self._posterior.theta))
         told = 0.5 * self._mean_square(self._split_covariance[0], 1 - (chances**2).sum(axis=1))
@@ -163,7 +167,18 @@ class Combination:
         if self.public.classes == 2:
             by_chance = _AHEAD * _error_of(lead) / len(lead)
         behind = 0.0 if self._begins_as_own else min(0.0, float(lead.mean()) + by_chance)
-        return max(0.0, told + behind)
+        return max(0.0, told + behind / MORE)
+
+    @property
+    def rows_behind(self) -> float:
+        """Of more than two classes, where the belief does not begin as the data user's own model:
+        on how many more of all public rows that one is right, unseen by either, beyond a standard
+        error.
+        """
+        if self.public.classes == 2 or self._begins_as_own:
+            return 0.0
+        lead, variance = self._rows_ahead
+        return max(0.0, -lead - _AHEAD * float(np.sqrt(variance)))
 
     @property
     def change(self) -> float:
@@ -198,25 +213,37 @@ class Combination:
             guess = np.argmax(heard, axis=1)
             ahead += float(np.mean(chance[rows, begun] - chance[rows, own])) / draws
             added += float(np.mean(chance[rows, guess] - chance[rows, begun])) / draws
-        return (ahead if many or self._begins_as_own else self._shown_ahead(ahead)), added
+        by_word = many and is_linear(self.own)
+        return (ahead if by_word else self._shown_ahead(ahead)), added
 
     def _shown_ahead(self, believed: float) -> float:
         """By how many more rows the belief is right than the data user's own model before anybody
-        has answered: by its word, which may be wrong by twice what it says, and by public rows that
-        neither has seen, each by its precision. Of n rows m are told differently, and their number
-        has the variance of m + 1: where none is, the next one might be.
+        has answered: by its word, which may be wrong by three times what it says, and by public
+        rows that neither has seen, each by its precision.
         """
-        sides = [np.argmax(scores, axis=1) for scores in (self.held_out, self.own.held_out)]
-        y, rows = self.public.y, len(self.public.y)
-        lead = (np.count_nonzero(sides[0] == y) - np.count_nonzero(sides[1] == y)) / rows
-        error = (np.count_nonzero(sides[0] != sides[1]) + 1) / rows**2
+        lead, error = self._rows_ahead
         doubt = (_WORD * believed) ** 2
         return float((error * believed + doubt * lead) / (error + doubt))
 
     @property
-    def begins_ahead(self) -> bool:
-        """Whether public rows alone make a better model of it than the data user's own."""
-        return self.own.accuracy is not None and not self._begins_as_own and self._is_ahead
+    def _rows_ahead(self) -> tuple[float, float]:
+        """On how many more of all public rows the belief is right than the data user's own model,
+        unseen by either, and the variance of that. Of n rows m are told differently, and their
+        number has the variance of m + 1: where none is, the next one might be.
+        """
+        sides = [np.argmax(scores, axis=1) for scores in (self.held_out, self.own.held_out)]
+        y, rows = self.public.y, len(self.public.y)
+        lead = (np.count_nonzero(sides[0] == y) - np.count_nonzero(sides[1] == y)) / rows
+        return lead, (np.count_nonzero(sides[0] != sides[1]) + 1) / rows**2
+
+    def begins_ahead(self, by: float) -> bool:
+        """Whether public rows alone make a better model of it than the data user's own, if it is
+        expected to be right on so many more rows. Where it began as that model, and labels have
+        moved it, that must be a tenth of a point: else the data user's own stays as it is.
+        """
+        if self.own.accuracy is None or not self._is_ahead or self.rows_behind > 0:
+            return False
+        return by >= LEAST_RISE or not self._begins_as_own
 
     @property
     def _is_ahead(self) -> bool:

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tacit._util.one_thread import one_thread
-from tacit.algorithms.combination import BESIDE, Combination, explained_by
+from tacit.algorithms.combination import (
+    BESIDE,
+    LEAST_RISE,
+    MORE,
+    Combination,
+    explained_by,
+)
 from tacit.algorithms.experience import weigh_forecast
 from tacit.algorithms.feature_maps import MOST, WAVES
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
@@ -24,7 +30,6 @@ MAPS = ("linear", "products")
 RICH_MAPS = (*MAPS, "waves")  # where owners are so many that the map, not noise, would be the limit
 BY_PRODUCTS = "a model by columns and their products"  # as the belief begins, in words
 LEAST_GAIN = 1e-3  # nats of mean log loss: below, nobody is asked
-_LEAST_RISE = 1e-3  # of accuracy, that sums must promise, and all where public rows show no mistake
 _DRAWS = 200  # models drawn to tell what accuracy to expect
 _SITE_DRAWS, _SURE = 60, 0.9  # models drawn where sites are asked; part of them that must gain
 _TWO, _FOUR = 0.15, 0.3  # expected movement of scores from which on to ask in so many rounds
@@ -40,7 +45,7 @@ class Outlook:
 
     `rise` is over the data user's own model, and part of it may be what public rows alone say
     against that one; `gain` is what answers add. `unasked` is the part that comes even if nobody is
-    asked, since the combination begins ahead of that model.
+    asked, since the combination begins ahead of that model; None where it does not.
     """
 
     combination: Combination | SummedGradients
@@ -50,7 +55,7 @@ class Outlook:
     features: str
     numbers: int
     doubt: str = ""
-    unasked: float = 0.0
+    unasked: float | None = None
 
     @property
     def why_not(self) -> str:
@@ -69,7 +74,7 @@ class Outlook:
         if alone == 1.0:
             alone = accuracy_of_no_mistake(len(self.combination.public.y))
         most = 1.0 if alone is None else 1.0 - alone
-        rise, belief = self.unasked if self.why_not else self.rise, self.combination
+        rise, belief = (self.unasked or 0.0) if self.why_not else self.rise, self.combination
         if isinstance(belief, SummedGradients) and belief.public.classes == 2 and alone is not None:
             rise *= weigh_forecast(self.own, len(belief.public.y), most)
         return max(0.0, min(most, rise))
@@ -124,8 +129,8 @@ def look_ahead(
             rounds=1 if change < _TWO else 2 if change < _FOUR else 4,
             features=belief.features,
             numbers=belief.numbers,
-            doubt=_nothing_left(own, len(public.y), rise),
-            unasked=ahead if belief.begins_ahead else 0.0,
+            doubt=_nothing_left(own, len(public.y), rise) or _far_behind(belief, added),
+            unasked=ahead if belief.begins_ahead(ahead) else None,
         )
 
 
@@ -134,15 +139,27 @@ def _nothing_left(own: PublicModel, rows: int, rise: float) -> str:
     than a tenth of a point is worth asking for where a class is rare and probabilities get better,
     but not where there are no mistakes, or fewer than that.
     """
-    if own.accuracy is None or own.accuracy <= 1 - _LEAST_RISE:
+    if own.accuracy is None or own.accuracy <= 1 - LEAST_RISE:
         return ""
     wrong = 1 - (accuracy_of_no_mistake(rows) if own.accuracy == 1.0 else own.accuracy)
-    if min(rise, wrong) >= _LEAST_RISE:
+    if min(rise, wrong) >= LEAST_RISE:
         return ""
     which = "all" if own.accuracy == 1.0 else "nearly all"
     return (
         f"your rows, each left out in turn, are {which} predicted right: they show nothing that "
         "could be put right"
+    )
+
+
+def _far_behind(belief: Combination, added: float) -> str:
+    """Why answers would not make up for what the belief is behind by when it begins; empty where
+    they would, by three times what they are foretold to add.
+    """
+    if MORE * added >= belief.rows_behind:
+        return ""
+    return (
+        f"they would be added to a model that your rows show to be behind {belief.own.name}, and "
+        "would hardly make up for that"
     )
 
 
@@ -153,7 +170,7 @@ def _outlook_of_sums(summed: SummedGradients) -> Outlook:
     """
     rise = summed.expected_rise(_DRAWS, 0)
     doubt = _nothing_left(summed.own, len(summed.public.y), rise)
-    if rise < _LEAST_RISE:
+    if rise < LEAST_RISE:
         doubt = "no more rows would be predicted right"
     elif summed.population.site_records:
         each = [summed.expected_rise(1, seed) for seed in range(1, 1 + _SITE_DRAWS)]

@@ -15,17 +15,20 @@ precision; the scales of groups come from the evidence. Derivation: combination.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import block_diag, cho_factor, cho_solve
 
 from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import FOLDS
+from tacit.algorithms.question import (
+    AnsweredQuestion,
+    Forecast,
+    RoundQuestion,
+    StandIn,
+    mean_curvature,
+)
 from tacit.learners.models.scores import contrasts, softmax
-
-if TYPE_CHECKING:  # questions are chosen by a posterior
-    from tacit.algorithms.question import AnsweredQuestion, RoundQuestion
 
 _STEPS, _STILL, _FARTHEST = 12, 1e-3, 2.0  # of Gauss-Newton; in root mean squares of scores
 _LEFT_OUT = 1 / FOLDS
@@ -35,9 +38,8 @@ _POOR = (
 )
 _LOOSE = (0.02, 30.0)  # there: part of a fitted model's precision, factor of scales
 _SWING = 5.0  # nats that scales and mode in turn may lose before the likelier of them is taken
+_BEYOND = 100.0  # times its guess, from which on a scale has run away
 _CHANCE, _TIMES = 2.0, 3  # deviations of it that pass for chance; times that doubt may grow
-# deviations beyond which a row is tilted no further: one outlier is not where owners are
-_FAR = 3.0
 _GRID = np.linspace(-9.0, 9.0, 73)  # of the logarithm of a scale around its guess
 
 
@@ -75,106 +77,6 @@ class PriorScale:
         return float(np.exp(weights @ np.log(grid))), expected
 
 
-@dataclass(frozen=True, eq=False)
-class Forecast:
-    """An answer before it is heard: what it should be, how that changes with what is unknown
-    (coefficients, then the tilt), and its variance.
-    """
-
-    expected: FloatArray
-    change: FloatArray
-    noise: float
-
-
-@dataclass(eq=False)
-class StandIn:
-    """Public rows in place of owners', and rows between them: features `phi` (rows, features), the
-    constant one first, in which owners may have a level of their own, and those along which owners'
-    rows may lie elsewhere (`tilted`). All are made of the first `known`, and say no more than they.
-    """
-
-    phi: FloatArray
-    classes: int
-    tilted: slice
-    known: int
-
-    def __post_init__(self) -> None:
-        self._contrasts = contrasts(self.classes)
-        self.features = np.hstack([self.phi, self.phi[:, :1]])
-        columns = self.phi[:, self.tilted].clip(-_FAR, _FAR)
-        self._columns = columns - columns.mean(axis=0)
-
-    def chances(self, coefficients: FloatArray) -> FloatArray:
-        """How likely each class is for public rows, if owners had them."""
-        return softmax(self.features @ coefficients.T @ self._contrasts.T)
-
-    def shares(self, tilt: FloatArray) -> FloatArray:
-        """How much each public row counts; 1 on average."""
-        raised = self._columns @ tilt
-        raised = np.exp(raised - raised.max())
-        return np.asarray(raised / raised.mean())
-
-    def foretell(
-        self,
-        asked: "RoundQuestion",
-        noise: float,
-        coefficients: FloatArray,
-        tilt: FloatArray,
-        *,
-        rounds: int,
-    ) -> Forecast:
-        """The answer, with noise of this variance, under coefficients (classes - 1, features and a
-        level of owners alone).
-
-        The mean over public rows of what they would say if their labels had these chances, shrunk
-        towards uncorrelated features: few rows tell correlations badly. What clipping makes of
-        labels that are as the reference has them is part of it. To the noise of the answer comes
-        that of the public rows, which vanishes as the reference comes near, if nothing is clipped.
-        It is the same in all rounds, so that their mean has no less of it: each answer has `rounds`
-        times as much.
-        """
-        features, rows = self.phi[:, asked.kept] * asked.scale, len(self.phi)
-        chances, shares = self.chances(coefficients), self.shares(tilt)
-        before = self.phi @ asked.reference.T @ self._contrasts.T
-        expected = softmax(before)
-        said = self._contrasts - (expected @ self._contrasts)[:, np.newaxis]
-        said = said * (asked.weights[:, np.newaxis] * asked.left)[:, :, np.newaxis]
-        at_rest, shift = (
-            np.einsum("iy,iya->ia", part, said) for part in (expected, chances - expected)
-        )
-        told = (at_rest + shift) * shares[:, np.newaxis]
-        told = (told[:, :, np.newaxis] * features[:, np.newaxis]).reshape(rows, -1)
-        clipped = (shares[:, np.newaxis] * at_rest).T @ features / rows
-        moved = (self.features @ coefficients.T @ self._contrasts.T - before) @ self._contrasts
-        secant = float((shift * moved).sum()) / max(float((moved**2).sum()), 1e-300)
-        level = asked.scale  # variances that a few rows have along their own axes are too far apart
-        apart = (self._together(coefficients) - asked.reference)[:, asked.kept]
-        rough = self.phi.shape[1] / (self.phi.shape[1] + self.known)
-        mean = (1 - rough) * told.mean(axis=0)
-        mean += rough * (clipped + secant * apart * level).ravel()
-        away = self._contrasts - (chances @ self._contrasts)[:, np.newaxis]
-        each = np.einsum("iy,iya,iyb->iab", chances, said, away)
-        change = (1 - rough) * mean_curvature(each, shares, features, self.features)
-        change += rough * np.kron(each.mean(axis=0), self._alone(asked.kept, level))
-        columns = self._columns - shares @ self._columns / rows
-        leaning = (1 - rough) * told.T @ columns / rows
-        unsure = rounds * float(told.var(axis=0).mean()) / self.known
-        return Forecast(mean, np.hstack([change, leaning]), noise + unsure)
-
-    def _together(self, coefficients: FloatArray) -> FloatArray:
-        """Coefficients of the model that owners have, (classes - 1, features)."""
-        joint = coefficients[:, :-1].copy()
-        joint[:, 0] += coefficients[:, -1]
-        return joint
-
-    def _alone(self, kept: IntArray, level: FloatArray) -> FloatArray:
-        """(kept, all): what each feature would say if it were uncorrelated with all others."""
-        out = np.zeros((len(kept), self.features.shape[1]))
-        out[np.arange(len(kept)), kept] = level
-        out[kept == 0, -1] = level[kept == 0]
-        return out
-
-
 @dataclass(eq=False)
 class Posterior:
     """Mode and precision of the coefficients (classes - 1, features + a level of owners alone).
@@ -196,12 +98,13 @@ class Posterior:
     tilt: PriorScale
     owners: StandIn
     fitted: tuple[FloatArray, FloatArray] | None = None
-    answers: "list[AnsweredQuestion]" = field(default_factory=list)
+    answers: list[AnsweredQuestion] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._contrasts = contrasts(self.classes)
         extra = np.zeros((len(self.phi), 1))
         self._public = np.hstack([self.phi, extra])
+        self._shown = np.eye(self.classes)[self.labels]
         self._centre = np.hstack([self.mean, np.zeros((self.classes - 1, 1))])
         self._all = self._centre.copy()
         self._tilt = np.zeros(len(self.tilt.strength))
@@ -249,12 +152,12 @@ class Posterior:
         """Scores of public rows under coefficients (classes - 1, features)."""
         return np.asarray(self.phi @ theta.T @ self._contrasts.T)
 
-    def take(self, answer: "AnsweredQuestion") -> None:
+    def take(self, answer: AnsweredQuestion) -> None:
         """The posterior after one more answer."""
         self.answers.append(answer)
         self._settle(2)
         if self.fitted is not None and self._misfit > _POOR:
-            self._seek_another_mode()
+            self._seek_another_mode(softmax(self.fitted[0]))
         self._doubt_answers()
 
     @property
@@ -288,7 +191,7 @@ class Posterior:
                 out[:, a, b] = ((phi @ covariance[a, :, b]) * phi).sum(axis=1)
         return out
 
-    def covariance_after(self, asked: "RoundQuestion", noise: float) -> FloatArray:
+    def covariance_after(self, asked: RoundQuestion, noise: float) -> FloatArray:
         """The covariance of the model's coefficients after an answer with this noise."""
         rounds = len(self.answers) + 1
         told = self.owners.foretell(asked, noise, self._all, self._tilt, rounds=rounds)
@@ -307,7 +210,7 @@ class Posterior:
             told = self._foretell(answer)
             yield answer.mean - told.expected, told.noise
 
-    def _foretell(self, answer: "AnsweredQuestion") -> Forecast:
+    def _foretell(self, answer: AnsweredQuestion) -> Forecast:
         """What an answer should have been, by what is believed now."""
         asked, rounds = answer.question, len(self.answers)
         told = self.owners.foretell(asked, answer.noise, self._all, self._tilt, rounds=rounds)
@@ -329,12 +232,12 @@ class Posterior:
             self._doubt *= max(beyond)
             self._settle(2)
 
-    def _seek_another_mode(self) -> None:
+    def _seek_another_mode(self, said: FloatArray) -> None:
         """From where public rows hardly count and owners' rows may lie anywhere; the one of the
-        larger evidence stays. Where rows lie and what labels say are easily mistaken for each
-        other, so there are several modes.
+        larger evidence stays, by what the fitted model `said` labels are. Where rows lie and what
+        labels say are easily mistaken for each other, so there are several modes.
         """
-        here, evidence = (self._all, self._tilt, self._found, self._expected), self._evidence
+        here, evidence = (self._all, self._tilt, self._found, self._expected), self._evidence(said)
         kept = self._trust
         self._trust, self._found = _LOOSE[0], self._found.copy()
         for place, scale in enumerate((*self.scales, self.tilt)):
@@ -343,17 +246,15 @@ class Posterior:
         self._climb()
         self._trust, self._found, self._expected = kept, here[2].copy(), here[3].copy()
         self._settle(3)
-        if not self._evidence > evidence:
+        if not self._evidence(said) > evidence:
             self._all, self._tilt, self._found, self._expected = here
             self._climb()
 
-    @property
-    def _evidence(self) -> float:
-        """The logarithm of the probability of labels and answers around this mode, by Laplace."""
+    def _evidence(self, labels: FloatArray) -> float:
+        """The logarithm of the probability of labels (how likely each class is said to be, row by
+        row) and answers around this mode, by Laplace.
+        """
         likely = np.log(np.maximum(self._chances, 1e-300))
-        labels = (
-            np.eye(self.classes)[self.labels] if self.fitted is None else softmax(self.fitted[0])
-        )
         tightness = self._tightness(self._found)
         value = self._trust * float((labels * likely).sum())
         for apart, noise in self._residual_answers:
@@ -368,25 +269,33 @@ class Posterior:
     def _settle(self, times: int) -> None:
         """Mode and scales in turn. They need not come to rest: scales may swing between nothing and
         far too much, so that after answers an end that is much less likely than what was passed
-        gives way to it. (Where a fitted model stands for labels the evidence of it is not that of
-        the labels, and does not tell.)
+        gives way to it. Where a fitted model stands for labels, only if a scale has run away:
+        answers that speak against that model make labels less likely, too, and are right.
         """
         passed = list[tuple[float, tuple[FloatArray, ...]]]()
-        watched = bool(self.answers) and self.fitted is None
         for _ in range(times):
             self._climb()
-            if watched:
+            if self.answers:
                 here = (self._all, self._tilt, self._found, self._expected)
-                passed.append((self._evidence, here))
+                passed.append((self._evidence(self._shown), here))
             self._found, self._expected = self._found.copy(), self._expected.copy()
             self._weigh_scales()
         self._climb()
-        if not watched:
+        if not passed:
             return
         likeliest, there = max(passed, key=lambda each: each[0])
-        if self._evidence < likeliest - _SWING:
+        lost = likeliest - self._evidence(self._shown)
+        if lost > _SWING and (self.fitted is None or self._ran_away):
             self._all, self._tilt, self._found, self._expected = there
             self._climb()
+
+    @property
+    def _ran_away(self) -> bool:
+        """Whether a scale is far beyond its guess."""
+        return any(
+            found > _BEYOND * scale.guess
+            for scale, found in zip((*self.scales, self.tilt), self._found, strict=True)
+        )
 
     def _climb(self) -> None:
         """Gauss-Newton steps to the mode of prior, labels and answers."""
@@ -485,7 +394,7 @@ class Posterior:
 
     def _residuals(self, chances: FloatArray) -> FloatArray:
         """C^T (e_y - chances) of public rows."""
-        return np.asarray((np.eye(self.classes)[self.labels] - chances) @ self._contrasts)
+        return np.asarray((self._shown - chances) @ self._contrasts)
 
 
 def curvatures(chances: FloatArray, matrix: FloatArray) -> FloatArray:
@@ -493,16 +402,3 @@ def curvatures(chances: FloatArray, matrix: FloatArray) -> FloatArray:
     first = chances @ matrix
     second = np.einsum("ik,ka,kb->iab", chances, matrix, matrix)
     return np.asarray(second - first[:, :, np.newaxis] * first[:, np.newaxis])
-
-
-def mean_curvature(
-    each: FloatArray, weights: FloatArray, left: FloatArray, right: FloatArray
-) -> FloatArray:
-    """Mean over rows of weight curvature x left right^T, flat."""
-    each = each * (weights / len(weights))[:, np.newaxis, np.newaxis]
-    size = each.shape[1]
-    out = np.empty((size, left.shape[1], size, right.shape[1]))
-    for a in range(size):
-        for b in range(size):
-            out[a, :, b] = (left * each[:, a, b, np.newaxis]).T @ right
-    return out.reshape(size * left.shape[1], -1)

@@ -1,4 +1,5 @@
-"""What to ask owners next: which features, about which model, how long a share may be.
+"""What to ask owners next: which features, about which model, how long a share may be; and what
+public rows in owners' place foretell of the answer.
 
 Everything here is chosen by predicted variances from public rows, before anybody is asked.
 
@@ -11,12 +12,12 @@ be: the size of a map follows from the predicted signal to noise. Derivation: co
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
 from tacit._util.types import FloatArray, IntArray
-from tacit.algorithms.posterior import Posterior
 from tacit.learners.learner import ReportTerms
 from tacit.learners.models.scores import contrasts, softmax
 from tacit.learners.owners.gradient import longest_residuals
@@ -24,6 +25,9 @@ from tacit.mechanisms.registry import best_mechanism
 from tacit.mechanisms.spaces import Ball, Space
 from tacit.sums import HOW, NOBODY, TRUSTS
 from tacit.sums.vector_terms import RecordTerms, VectorTerms, coordinate_variance
+
+if TYPE_CHECKING:  # answers are foretold for a posterior
+    from tacit.algorithms.posterior import Posterior
 
 DELTA = 1e-6  # unless another is asked for
 
@@ -33,6 +37,8 @@ _REACHES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # quantiles of the lengths of r
 _RADII = (0.5, 0.7, 0.9, 0.97, 1.0)  # quantiles of the lengths of shares of several rows
 _DRAWN, _OTHERS = 2000, 100  # made-up owners that tell these lengths, and what is beside a row
 _MOST_ROWS = 10_000  # of an owner: thousands of owners are made up with as many
+# deviations beyond which a row is tilted no further: one outlier is not where owners are
+_FAR = 3.0
 _CACHED = 1 << 15  # numbers that are worked on at a time
 
 
@@ -120,8 +126,108 @@ class AnsweredQuestion:
     noise: float
 
 
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """An answer before it is heard: what it should be, how that changes with what is unknown
+    (coefficients, then the tilt), and its variance.
+    """
+
+    expected: FloatArray
+    change: FloatArray
+    noise: float
+
+
+@dataclass(eq=False)
+class StandIn:
+    """Public rows in place of owners', and rows between them: features `phi` (rows, features), the
+    constant one first, in which owners may have a level of their own, and those along which owners'
+    rows may lie elsewhere (`tilted`). All are made of the first `known`, and say no more than they.
+    """
+
+    phi: FloatArray
+    classes: int
+    tilted: slice
+    known: int
+
+    def __post_init__(self) -> None:
+        self._contrasts = contrasts(self.classes)
+        self.features = np.hstack([self.phi, self.phi[:, :1]])
+        columns = self.phi[:, self.tilted].clip(-_FAR, _FAR)
+        self._columns = columns - columns.mean(axis=0)
+
+    def chances(self, coefficients: FloatArray) -> FloatArray:
+        """How likely each class is for public rows, if owners had them."""
+        return softmax(self.features @ coefficients.T @ self._contrasts.T)
+
+    def shares(self, tilt: FloatArray) -> FloatArray:
+        """How much each public row counts; 1 on average."""
+        raised = self._columns @ tilt
+        raised = np.exp(raised - raised.max())
+        return np.asarray(raised / raised.mean())
+
+    def foretell(
+        self,
+        asked: RoundQuestion,
+        noise: float,
+        coefficients: FloatArray,
+        tilt: FloatArray,
+        *,
+        rounds: int,
+    ) -> Forecast:
+        """The answer, with noise of this variance, under coefficients (classes - 1, features and a
+        level of owners alone).
+
+        The mean over public rows of what they would say if their labels had these chances, shrunk
+        towards uncorrelated features: few rows tell correlations badly. What clipping makes of
+        labels that are as the reference has them is part of it. To the noise of the answer comes
+        that of the public rows, which vanishes as the reference comes near, if nothing is clipped.
+        It is the same in all rounds, so that their mean has no less of it: each answer has `rounds`
+        times as much.
+        """
+        features, rows = self.phi[:, asked.kept] * asked.scale, len(self.phi)
+        chances, shares = self.chances(coefficients), self.shares(tilt)
+        before = self.phi @ asked.reference.T @ self._contrasts.T
+        expected = softmax(before)
+        said = self._contrasts - (expected @ self._contrasts)[:, np.newaxis]
+        said = said * (asked.weights[:, np.newaxis] * asked.left)[:, :, np.newaxis]
+        at_rest, shift = (
+            np.einsum("iy,iya->ia", part, said) for part in (expected, chances - expected)
+        )
+        told = (at_rest + shift) * shares[:, np.newaxis]
+        told = (told[:, :, np.newaxis] * features[:, np.newaxis]).reshape(rows, -1)
+        clipped = (shares[:, np.newaxis] * at_rest).T @ features / rows
+        moved = (self.features @ coefficients.T @ self._contrasts.T - before) @ self._contrasts
+        secant = float((shift * moved).sum()) / max(float((moved**2).sum()), 1e-300)
+        level = asked.scale  # variances that a few rows have along their own axes are too far apart
+        apart = (self._together(coefficients) - asked.reference)[:, asked.kept]
+        rough = self.phi.shape[1] / (self.phi.shape[1] + self.known)
+        mean = (1 - rough) * told.mean(axis=0)
+        mean += rough * (clipped + secant * apart * level).ravel()
+        away = self._contrasts - (chances @ self._contrasts)[:, np.newaxis]
+        each = np.einsum("iy,iya,iyb->iab", chances, said, away)
+        change = (1 - rough) * mean_curvature(each, shares, features, self.features)
+        change += rough * np.kron(each.mean(axis=0), self._alone(asked.kept, level))
+        columns = self._columns - shares @ self._columns / rows
+        leaning = (1 - rough) * told.T @ columns / rows
+        unsure = rounds * float(told.var(axis=0).mean()) / self.known
+        return Forecast(mean, np.hstack([change, leaning]), noise + unsure)
+
+    def _together(self, coefficients: FloatArray) -> FloatArray:
+        """Coefficients of the model that owners have, (classes - 1, features)."""
+        joint = coefficients[:, :-1].copy()
+        joint[:, 0] += coefficients[:, -1]
+        return joint
+
+    def _alone(self, kept: IntArray, level: FloatArray) -> FloatArray:
+        """(kept, all): what each feature would say if it were uncorrelated with all others."""
+        out = np.zeros((len(kept), self.features.shape[1]))
+        out[np.arange(len(kept)), kept] = level
+        out[kept == 0, -1] = level[kept == 0]
+        return out
+
+
 def next_question(
-    posterior: Posterior, variances: FloatArray, chances: FloatArray, population: Population
+    posterior: "Posterior", variances: FloatArray, chances: FloatArray, population: Population
 ) -> RoundQuestion:
     """The question for the owners that are left: `population` says how many those are,
     `variances` how little is known of each coefficient, `chances` how likely classes are for public
@@ -146,7 +252,7 @@ def next_question(
 
 
 def _questions(
-    posterior: Posterior,
+    posterior: "Posterior",
     population: Population,
     drawn: "_Drawn",
     kept: IntArray,
@@ -299,3 +405,16 @@ def _left_by_clipping(
 @lru_cache(maxsize=1024)
 def _cost(dim: int, epsilon: float) -> float:
     return float(best_mechanism(Ball(dim=dim), epsilon).risks[0]) / dim
+
+
+def mean_curvature(
+    each: FloatArray, weights: FloatArray, left: FloatArray, right: FloatArray
+) -> FloatArray:
+    """Mean over rows of weight curvature x left right^T, flat."""
+    each = each * (weights / len(weights))[:, np.newaxis, np.newaxis]
+    size = each.shape[1]
+    out = np.empty((size, left.shape[1], size, right.shape[1]))
+    for a in range(size):
+        for b in range(size):
+            out[a, :, b] = (left * each[:, a, b, np.newaxis]).T @ right
+    return out.reshape(size * left.shape[1], -1)

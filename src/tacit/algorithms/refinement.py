@@ -18,7 +18,6 @@ import numpy as np
 
 from tacit._util.checks import number_of_rounds
 from tacit._util.types import FloatArray
-from tacit.algorithms.combination import Combination
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.outlook import BY_PRODUCTS, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
@@ -105,7 +104,7 @@ def refine(
 
     if look.why_not:
         why = f"nobody was asked: {look.why_not}"
-        if isinstance(belief, Combination) and belief.begins_ahead:
+        if look.unasked is not None:
             stages.append(belief.model)
             held_out.append(belief.held_out)
             why += f"; {BY_PRODUCTS} of your own rows alone is better than {own.name}"
