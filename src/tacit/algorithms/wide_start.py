@@ -70,7 +70,7 @@ class Mix(NamedTuple):
 
 
 ROUGH = Mix({Rows: 0.2, Products: 0.2, Waves: 0.3, Leaves: 0.3}, 6.0)
-SMOOTH = Mix({Rows: 0.3, Products: 0.4, Waves: 0.3}, 1.0)
+SMOOTH = Mix({Rows: 0.3, Products: 0.2, Waves: 0.5}, 1.0)
 
 
 def wide_map(public: Public, mix: Mix) -> FeatureMap:
@@ -158,12 +158,14 @@ class WideStart:
         that make public rows likeliest which neither has seen; that model alone where there are so
         few rows that wide features would know them by heart, and could not be judged by them.
 
-        Rough features, unless smooth ones make those rows likelier by more than one standard
-        error: they learn more from owners than public rows can show.
+        Of two classes rough features, unless smooth ones make those rows likelier by more than one
+        standard error: they learn more from owners than public rows can show. Of more classes the
+        other way round: their slopes share one length, so each is heard less well.
         """
-        rough, smooth = (cls._of_mix(public, mix) for mix in (ROUGH, SMOOTH))
-        lead = rough._losses(public) - smooth._losses(public)
-        wide = smooth if lead.mean() > lead.std() / np.sqrt(len(lead)) else rough
+        mixes = (ROUGH, SMOOTH) if public.classes == 2 else (SMOOTH, ROUGH)
+        usual, other = (cls._of_mix(public, mix) for mix in mixes)
+        lead = usual._losses(public) - other._losses(public)
+        wide = other if lead.mean() > lead.std() / np.sqrt(len(lead)) else usual
         if own.accuracy is None:
             return wide
         if len(public.y) < _BY_HEART:
