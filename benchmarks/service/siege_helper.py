@@ -76,7 +76,7 @@ class Made:
         """A request of this campaign."""
         bond = self._batch.bond(COORDINATOR, self._secret, self.name).hex()
         key = self._key.private_bytes_raw()
-        return Asked(key, self.name, "POST", path, encode(said), ((BOND, bond),))
+        return Asked(key, self.name, "POST", path, body=encode(said), more=((BOND, bond),))
 
 
 def _serve(folder: Path, port: int, key: bytes, campaigns: list[str]) -> None:

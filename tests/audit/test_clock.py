@@ -1,7 +1,7 @@
 """The audit with a real clock: quiet on the gate, loud on one that leaves when it is done."""
 
 from tacit import seeded
-from tacit.audit.clock import CASES, audit_clock, threshold
+from tacit.audit.clock import CASES, ClockCase, audit_clock, long_walks, threshold
 from tacit.owner.gate import Gate
 
 
@@ -22,7 +22,9 @@ def test_the_gate_says_nothing_by_its_clock():
 
 
 def test_a_gate_that_leaves_when_it_is_done_is_caught():
-    (row,) = audit_clock(seeded(4), pairs=40, cases=CASES[1:], kind=InSteps)
+    long = long_walks(1600, 200)  # several steps of work, however fast the machine is
+    case = ClockCase("number of rows", long, slow=CASES[1].slow, quick=CASES[1].quick)
+    (row,) = audit_clock(seeded(4), pairs=40, cases=(case,), kind=InSteps)
     assert not row.sound, row
 
 
