@@ -24,6 +24,7 @@ _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
 _BY_HEART = 300  # public rows, below which wide features would know them by heart
+_SURE = 2.0  # standard errors by which rows must speak for the features that are not the usual ones
 _LOUDEST = 3.0  # part of a model's scores in a mix, at most: rows may all be told apart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
 _STAND_INS = 1500  # rows in owners' place: public ones, and others between them
@@ -158,14 +159,14 @@ class WideStart:
         that make public rows likeliest which neither has seen; that model alone where there are so
         few rows that wide features would know them by heart, and could not be judged by them.
 
-        Of two classes rough features, unless smooth ones make those rows likelier by more than one
-        standard error: they learn more from owners than public rows can show. Of more classes the
+        Of two classes rough features, unless smooth ones make those rows likelier by more than two
+        standard errors: they learn more from owners than public rows can show. Of more classes the
         other way round: their slopes share one length, so each is heard less well.
         """
         mixes = (ROUGH, SMOOTH) if public.classes == 2 else (SMOOTH, ROUGH)
         usual, other = (cls._of_mix(public, mix) for mix in mixes)
         lead = usual._losses(public) - other._losses(public)
-        wide = other if lead.mean() > lead.std() / np.sqrt(len(lead)) else usual
+        wide = other if lead.mean() > _SURE * lead.std() / np.sqrt(len(lead)) else usual
         if own.accuracy is None:
             return wide
         if len(public.y) < _BY_HEART:
