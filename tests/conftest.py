@@ -6,6 +6,7 @@ which files begin first.
 import logging
 import signal
 import sys
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -35,18 +36,26 @@ def candidates_fitted_once():
     """scikit-learn's models of public rows, which take most of the time of a small fit, are fitted
     once for equal rows: each is a function of its rows alone.
     """
-    fit, kept = public_baseline._fit_model, dict[Any, Any]()
+    fit, grow, kept = public_baseline._fit_model, public_baseline._grow, dict[Any, Any]()
 
-    def fit_once(make, X, y):
-        key = make, X.shape, X.strides, X.tobytes(), y.tobytes()
+    def once(key, make_one):
         if key not in kept:
             if len(kept) == 300:
                 kept.clear()
-            kept[key] = fit(make, X, y)
+            kept[key] = make_one()
         return kept[key]
+
+    def fit_once(make, X, y, trees=None):
+        key = make, trees, X.shape, X.strides, X.tobytes(), y.tobytes()
+        return once(key, lambda: fit(make, X, y, trees))
+
+    def grow_once(begun, X, y):
+        key = grow, X.shape, X.strides, X.tobytes(), y.tobytes()
+        return once(key, lambda: grow(deepcopy(begun), X, y))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(public_baseline, "_fit_model", fit_once)
+        patch.setattr(public_baseline, "_grow", grow_once)
         yield
 
 
