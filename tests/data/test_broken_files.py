@@ -223,6 +223,89 @@ def test_linked_folders_are_part_of_a_set_and_end(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("leads_to", ["elsewhere", "more"])
+def test_a_link_to_a_folder_that_is_not_there_is_named(tmp_path, leads_to):
+    """Or to itself; its rows would be missing unseen. What is hidden is no part of the table."""
+    parquet.write_table(pa.table({"x": [1.0]}), tmp_path / "part.parquet")
+    (tmp_path / ".more").symlink_to(leads_to)
+    assert [file.name for file in find_files(tmp_path)] == ["part.parquet"]
+    (tmp_path / "more").symlink_to(leads_to)
+    with pytest.raises(ValueError, match=r"more leads to a file or folder that is not there"):
+        open_rows(tmp_path)
+
+
+def test_folders_that_name_one_column_twice_are_named(tmp_path):
+    place = tmp_path / "town=a" / "town=b"
+    place.mkdir(parents=True)
+    parquet.write_table(pa.table({"x": [1.0]}), place / "part.parquet")
+    with pytest.raises(ValueError, match=r"part\.parquet lies in two folders that name one column"):
+        open_rows(tmp_path)
+
+
+def test_a_folder_of_missing_values_holds_missing_values(tmp_path, schema):
+    """As writers of sets call it: no category, and no owner, of that name."""
+    table = rows(300)
+    parquet.write_to_dataset(table, tmp_path / "set", partition_cols=["town"])
+    assert (tmp_path / "set" / "town=__HIVE_DEFAULT_PARTITION__").is_dir()
+    parquet.write_table(table, tmp_path / "one.parquet")
+    towns = [
+        open_rows(tmp_path / name).read_text(["town"]).columns["town"].tolist()
+        for name in ("set", "one.parquet")
+    ]
+    assert towns[0].count(None) == towns[1].count(None) > 0
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_folders_may_name_the_owners(tmp_path, schema, ending, monkeypatch):
+    """So many rows that they are brought together in several ranges, which are cut by names."""
+    monkeypatch.setattr(owner_blocks, "_RANGE", 1 << 10)
+    for who in ("a", "b", "c"):
+        folder = tmp_path / f"who={who}"
+        folder.mkdir()
+        part = rows(300).drop(["who"])
+        if ending == "parquet":
+            parquet.write_table(part, folder / "part.parquet", row_group_size=100)
+        else:
+            part.to_pandas().to_csv(folder / "part.csv", index=False)
+    found = survey(open_rows(tmp_path), RowReading(schema, "y", "who"))
+    assert read_all(found) == len(found) == 3
+    assert open_rows(tmp_path).read_text(["who"]).columns["who"].tolist() == [
+        who for who in "abc" for _ in range(300)
+    ]
+
+
+@pytest.mark.parametrize("name", [b"\xff.parquet", b"\xff.csv"])
+def test_a_name_that_is_no_text_is_told(tmp_path, name):
+    """As names that were made on another system may be."""
+    file = Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name))
+    try:
+        file.write_text("x,y\n1,0\n")
+    except OSError:
+        pytest.skip("this system has no such names")
+    for place in (tmp_path, file):
+        with pytest.raises(ValueError, match=r"has a name that is not UTF-8 text") as told:
+            open_rows(place)
+        assert type(told.value) is ValueError
+        assert str(told.value).isprintable()
+
+
+def test_a_value_longer_than_any_that_is_read_is_found_where_it_is(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("x,y\n1,0\n2,1\n" + '3,"' + "secret\n" * 1_500_000 + '"\n')
+    with pytest.raises(ValueError, match=r"begins in line 4 is longer than any") as told:
+        open_rows(file).read_text()
+    assert "secret" not in str(told.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_another_encoding_is_called_what_it_is(tmp_path, encoding):
+    file = tmp_path / "rows.csv"
+    file.write_text("x,y\n1,0\n", encoding=encoding)
+    with pytest.raises(ValueError, match=f"it is {encoding.upper()} text"):
+        open_rows(file)
+    assert open_rows(file, encoding=encoding).read_text().columns["y"].tolist() == ["0"]
+
+
 @pytest.mark.parametrize("name", ["b.csv.gz", "b.parquet.zst"])
 def test_compressed_files_are_not_left_out_in_silence(tmp_path, name):
     (tmp_path / "a.csv").write_text("x,y\n1,0\n")

@@ -242,7 +242,7 @@ def test_files_of_two_formats_are_named(tmp_path):
 def test_a_link_that_leads_nowhere_is_named(tmp_path):
     parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
     (tmp_path / "b.parquet").symlink_to(tmp_path / "elsewhere.parquet")
-    with pytest.raises(ValueError, match=r"b\.parquet leads to a file that is not there"):
+    with pytest.raises(ValueError, match=r"b\.parquet leads to a file or folder that is not there"):
         open_rows(tmp_path)
 
 

@@ -108,6 +108,7 @@ def check_delta(delta: float) -> float:
 
 PARQUET = (".parquet", ".pq")  # endings of names
 _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
+_TOO_LONG = "straddles two block boundaries"
 _OTHER_KINDS = {  # what files begin with that are no CSV
     b"\x1f\x8b": "it is compressed (gzip): unpack it first",
     b"PK": "it is a workbook or an archive: save it as CSV first",
@@ -116,6 +117,8 @@ _OTHER_KINDS = {  # what files begin with that are no CSV
     b"<": "it is a page (HTML or XML): save it as CSV first",
     b"PAR1": "it is a parquet file: let its name end in .parquet",
     b"PARE": "it is encrypted: decrypt it first",
+    b"\xff\xfe\0\0": "it is UTF-32 text: save it as UTF-8, or say --encoding utf-32",
+    b"\0\0\xfe\xff": "it is UTF-32 text: save it as UTF-8, or say --encoding utf-32",
     b"\xff\xfe": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
     b"\xfe\xff": "it is UTF-16 text: save it as UTF-8, or say --encoding utf-16",
 }
@@ -149,6 +152,8 @@ def unreadable(
         why = found
     elif _RAGGED.search(said):
         why = found or "a line has more or fewer values than the first has names"
+    elif _TOO_LONG in said:
+        why = found or "a line is longer than any that is read: is a quotation mark not closed?"
     elif "UTF8" in said.upper():
         return not_text(file)
     else:
@@ -304,8 +309,20 @@ def _ragged_row(rows: Any, names: int, most: int | None, lines_before: int) -> s
             begun = rows.line_num
     except csv.Error:  # a value longer than any that is read
         first = begun + 1 + lines_before
-        return f"a value that begins in line {first:,} has no end: is a quotation mark not closed?"
+        return (
+            f"a value that begins in line {first:,} is longer than any that is read: is a "
+            "quotation mark not closed?"
+        )
     return ""
+
+
+def check_name(file: Path) -> None:
+    """Refuse a name that is no text, as one of another system may be: no reader takes it."""
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:
+        shown = str(file).encode(errors="replace").decode()
+        raise ValueError(f"{shown} has a name that is not UTF-8 text: rename the file") from None
 
 
 def check_file(path: Path, what: str = "the name of a CSV or parquet file") -> None:

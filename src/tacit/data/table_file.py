@@ -26,6 +26,7 @@ from pyarrow import csv, parquet
 from tacit._util.checks import (
     PARQUET,
     Heading,
+    check_name,
     check_text_form,
     find_ragged,
     is_utf8,
@@ -115,6 +116,7 @@ class TableFile:
         file = Path(path)
         if not file.is_file():
             raise ValueError(f"{file} is not there: give the name of a CSV or parquet file")
+        check_name(file)
         if file.suffix.lower() in PARQUET:
             try:
                 content = parquet.ParquetFile(file, page_checksum_verification=True)

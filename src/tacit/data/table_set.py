@@ -24,6 +24,7 @@ Location = str | Path | Sequence[str | Path]
 _ENDINGS = (".parquet", ".pq", ".csv")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")  # of whole files, which are not read
 _NO_FILE = "a pipe or a device, which cannot be read twice"
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # how writers of sets call the folder of missing values
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
@@ -37,15 +38,20 @@ class SetFile:
     form: TextForm
     size: int
     groups: tuple[int, ...]
-    values: tuple[tuple[str, str], ...] = ()
+    values: tuple[tuple[str, str | None], ...] = ()
 
     @classmethod
-    def of(cls, file: TableFile, values: tuple[tuple[str, str], ...], form: TextForm) -> "SetFile":
-        twice = sorted({name for name, _ in values} & set(file.names))
+    def of(
+        cls, file: TableFile, values: tuple[tuple[str, str | None], ...], form: TextForm
+    ) -> "SetFile":
+        named = [name for name, _ in values]
+        twice = sorted(set(named) & set(file.names))
         if twice:
             raise ValueError(
                 f"{file.path} has {', '.join(twice)} as a column and in the name of its folder"
             )
+        if len(set(named)) < len(named):
+            raise ValueError(f"{file.path} lies in two folders that name one column: rename one")
         return cls(file.path, form, file.path.stat().st_size, file.groups, values)
 
     def read_batches(
@@ -58,12 +64,17 @@ class SetFile:
                 f"{self.path} has changed since it was first read: begin again, and let nobody "
                 "write to it meanwhile"
             )
-        for batch in file.read_batches(columns, rows, group):
-            arrays, names = [*batch.columns], [*batch.schema.names]
-            for name, value in self.values:
-                if columns is None or name in columns:
-                    arrays.append(pa.array([value] * batch.num_rows, pa.string()))
-                    names.append(name)
+        held = [each for each in self.values if columns is None or each[0] in columns]
+        own = {*file.names} if columns is None else {*file.names} & {*columns}
+        # what folders say alone is said of as many rows as any column has
+        read = columns if own or not held else [name for name in file.names if name][:1]
+        for batch in file.read_batches(read, rows, group):
+            kept = batch if own else batch.select([])
+            told = [pa.array([value] * batch.num_rows, pa.string()) for _, value in held]
+            arrays, names = (
+                [*kept.columns, *told],
+                [*kept.schema.names, *(name for name, _ in held)],
+            )
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
@@ -141,16 +152,21 @@ def find_files(path: Location) -> list[Path]:
         return [place]
     there = sorted(_files_at(place))
     for file in there:
-        if file.is_symlink() and not file.exists():
-            raise ValueError(
-                f"{file} leads to a file that is not there: mend the link, or delete it"
-            )
+        _check_link(file)
         if not file.is_file() and not file.is_dir():
             raise ValueError(f"{file} is {_NO_FILE}: leave it out, or write its rows to a file")
     files = [file for file in there if file.is_file()]
     if not files:
         raise ValueError(f"{place} names no CSV or parquet file (.csv, .parquet or .pq)")
     return files
+
+
+def _check_link(place: Path) -> None:
+    """Refuse a link that leads nowhere: to rows, for all that is known."""
+    if place.is_symlink() and not place.exists():
+        raise ValueError(
+            f"{place} leads to a file or folder that is not there: mend the link, or delete it"
+        )
 
 
 def _files_at(place: Path) -> Iterable[Path]:
@@ -177,15 +193,16 @@ def _walk(root: Path, above: tuple[Path, ...] = ()) -> Iterator[Path]:
         raise refused(root, problem) from None
     inside = (*above, root.resolve())
     for entry in entries:
+        if entry.name.startswith((".", "_")):
+            continue
+        _check_link(entry)
         if not entry.is_dir():
             yield entry
-        elif not entry.name.startswith((".", "_")) and entry.resolve() not in inside:
+        elif entry.resolve() not in inside:
             yield from _walk(entry, inside)
 
 
 def _is_member(file: Path, root: Path) -> bool:
-    if any(part.startswith((".", "_")) for part in file.relative_to(root).parts):
-        return False
     if file.suffix.lower() in _COMPRESSED and file.with_suffix("").suffix.lower() in _ENDINGS:
         raise ValueError(
             f"{file} is compressed: unpack it first, or leave it out with a pattern as "
@@ -194,7 +211,7 @@ def _is_member(file: Path, root: Path) -> bool:
     return file.suffix.lower() in _ENDINGS
 
 
-def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str], ...]:
+def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str | None], ...]:
     """What folders between a set's folder and a file say: `state=SP` is a column. Writers of such
     sets put signs that a folder's name cannot hold as an address does: `town=S%C3%A3o`.
     """
@@ -202,7 +219,9 @@ def _folder_values(file: Path, root: Location) -> tuple[tuple[str, str], ...]:
         return ()
     folders = file.relative_to(root).parts[:-1]
     pairs = (folder.partition("=") for folder in folders if "=" in folder)
-    return tuple((unquote(name), unquote(value)) for name, _, value in pairs)
+    return tuple(
+        (unquote(name), None if value == _NO_VALUE else unquote(value)) for name, _, value in pairs
+    )
 
 
 def _check_alike(first: TableFile, file: TableFile) -> None:
