@@ -23,6 +23,7 @@ from tacit.algorithms.feature_maps import MOST, WAVES
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
 from tacit.algorithms.question import Population
 from tacit.algorithms.summed_gradients import SummedGradients
+from tacit.algorithms.wide_start import mixes_for
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import softmax
 
@@ -45,7 +46,8 @@ class Outlook:
 
     `rise` is over the data user's own model, and part of it may be what public rows alone say
     against that one; `gain` is what answers add. `unasked` is the part that comes even if nobody is
-    asked, since the combination begins ahead of that model; None where it does not.
+    asked, since the combination begins ahead of that model; None where it does not. `rivals` are
+    beliefs of all kinds of features, of which other owners may make another one the best.
     """
 
     combination: Combination | SummedGradients
@@ -56,6 +58,7 @@ class Outlook:
     numbers: int
     doubt: str = ""
     unasked: float | None = None
+    rivals: tuple[SummedGradients, ...] = ()
 
     @property
     def why_not(self) -> str:
@@ -90,7 +93,7 @@ class Outlook:
         """
         belief = self.combination
         if isinstance(belief, SummedGradients):
-            return _outlook_of_sums(belief.among(crowd))
+            return _outlook_of_sums([rival.among(crowd) for rival in self.rivals])
         chosen = None if belief.maps in (MAPS, RICH_MAPS) else belief.maps
         return look_ahead(belief.public, self.own, crowd, chosen)
 
@@ -117,7 +120,9 @@ def look_ahead(
     that their answers will be exact enough for.
     """
     if crowd.summed:
-        return _outlook_of_sums(SummedGradients(public, own, crowd))
+        return _outlook_of_sums(
+            [SummedGradients(public, own, crowd, mix) for mix in mixes_for(public)]
+        )
     belief = Combination(public, own, maps or maps_for(public, own, crowd), crowd)
     with one_thread():
         change, (ahead, added) = belief.change, belief.expected_rise(_DRAWS, 0)
@@ -163,11 +168,13 @@ def _far_behind(belief: Combination, added: float) -> str:
     )
 
 
-def _outlook_of_sums(summed: SummedGradients) -> Outlook:
-    """What sums should gain. Where no more rows are expected to be predicted right, nobody is to be
+def _outlook_of_sums(rivals: Sequence[SummedGradients]) -> Outlook:
+    """What sums should gain about the features whose model is expected to be the likeliest when
+    everybody has answered. Where no more rows are expected to be predicted right, nobody is to be
     asked. Sites differ, which public rows do not show: from them more is wanted, a rise in nearly
     all models that public rows allow.
     """
+    summed = min(rivals, key=lambda belief: belief.expected_loss)
     rise = summed.expected_rise(_DRAWS, 0)
     doubt = _nothing_left(summed.own, len(summed.public.y), rise)
     if rise < LEAST_RISE:
@@ -188,4 +195,5 @@ def _outlook_of_sums(summed: SummedGradients) -> Outlook:
         features=summed.features,
         numbers=summed.numbers,
         doubt=doubt,
+        rivals=tuple(rivals),
     )

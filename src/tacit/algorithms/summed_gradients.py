@@ -28,13 +28,15 @@ from tacit.algorithms.public_level import expected_level
 from tacit.algorithms.question import Population
 from tacit.algorithms.wide_start import (
     CurvatureAxes,
+    Mix,
     WideStart,
     curvatures,
     stand_ins,
     unseen_curvature,
 )
 from tacit.data.cohort import Public
-from tacit.learners.models.scores import Mapped, ScoreModel, contrasts, softmax, temperature
+from tacit.learners.models.features import Products, Rows, Waves
+from tacit.learners.models.scores import Leaves, Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball
@@ -49,6 +51,7 @@ _TURNS, _STEPS = 2, 30  # of weighing answers and finding the likeliest model, e
 _PUBLIC = 0.5  # part of its precision that the start keeps
 _FORESEEN, _OF_MANY_FORESEEN = 1.0, 3.0  # largest variances that predictions count on
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
+_NAMES = {Rows: "linear", Products: "products", Leaves: "leaves", Waves: "waves"}
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
 _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
@@ -78,6 +81,7 @@ class SummedGradients:
     public: Public
     own: PublicModel
     population: Population
+    mix: Mix
     _told: list[_Told] = field(init=False, default_factory=list)
     _radius: float = field(init=False, default=1.0)
     _left: float = field(init=False, default=1.0)
@@ -88,7 +92,8 @@ class SummedGradients:
 
     def _begin_alone(self) -> None:
         """The belief before anybody has answered."""
-        start = WideStart.of(self.public, self.own)
+        start = WideStart.of(self.public, self.own, self.mix)
+        self._unseen_loss = start.loss
         self.map, self._phi = start.map, start.phi
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
         self._contrasts = contrasts(self.public.classes)
@@ -128,7 +133,7 @@ class SummedGradients:
     @property
     def features(self) -> str:
         """What questions are about, in words."""
-        return "linear + products + leaves + waves"
+        return " + ".join(_NAMES[kind] for kind in self.mix.parts)
 
     @property
     def numbers(self) -> int:
@@ -199,6 +204,13 @@ class SummedGradients:
         more = np.count_nonzero(wrong[0]) - np.count_nonzero(wrong[1])
         error = np.sqrt(np.count_nonzero(wrong[0] != wrong[1]))
         return bool(np.log(sides[0] / sides[1]).sum() < 0 and more > _DOUBTS * error)
+
+    @property
+    def expected_loss(self) -> float:
+        """By which beliefs of other features are compared: the mean log loss that features of this
+        kind have on public rows that they have not seen, less what answers should add.
+        """
+        return self._unseen_loss - self.gain
 
     @property
     def gain(self) -> float:

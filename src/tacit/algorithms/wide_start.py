@@ -24,7 +24,6 @@ _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at
 _TREES, _LEAVES, _LEAF = 40, 16, 3  # of a forest, of a tree, rows of a leaf
 _LEAST_FOR_TREES = 20  # rows
 _BY_HEART = 300  # public rows, below which wide features would know them by heart
-_SURE = 2.0  # standard errors by which rows must speak for the features that are not the usual ones
 _LOUDEST = 3.0  # part of a model's scores in a mix, at most: rows may all be told apart
 _VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
 _STAND_INS = 1500  # rows in owners' place: public ones, and others between them
@@ -70,8 +69,18 @@ class Mix(NamedTuple):
     finest: float
 
 
-ROUGH = Mix({Rows: 0.2, Products: 0.2, Waves: 0.3, Leaves: 0.3}, 6.0)
+ROUGH = Mix({Rows: 0.2, Products: 0.2, Leaves: 0.3, Waves: 0.3}, 6.0)
 SMOOTH = Mix({Rows: 0.3, Products: 0.2, Waves: 0.5}, 1.0)
+
+
+def mixes_for(public: Public) -> tuple[Mix, ...]:
+    """Kinds of features that are worth comparing on these rows. Few rows cannot tell, and then of
+    two classes rough ones have more to learn from owners; of more classes the slopes share one
+    length, so that each is heard less well, and smooth ones need fewer.
+    """
+    if len(public.y) >= _BY_HEART:
+        return (ROUGH, SMOOTH)
+    return (ROUGH,) if public.classes == 2 else (SMOOTH,)
 
 
 def wide_map(public: Public, mix: Mix) -> FeatureMap:
@@ -143,7 +152,8 @@ def _forest_trees(public: Public, number: int) -> Trees:
 class WideStart:
     """A model of public rows alone in features `map`, which are `phi` on these rows: coefficients
     (classes - 1, features), the variance of coefficients that predicts rows left out best, and
-    scores of the rows, by it and by models that have not seen the row.
+    scores of the rows, by it and by models that have not seen the row. `loss` is the mean log loss
+    of rows that wide features alone have not seen: how well these features suit the rows.
     """
 
     map: FeatureMap
@@ -152,42 +162,32 @@ class WideStart:
     variance: float
     scores: FloatArray
     left_out: FloatArray
+    loss: float
 
     @classmethod
-    def of(cls, public: Public, own: PublicModel) -> "WideStart":
+    def of(cls, public: Public, own: PublicModel, mix: Mix) -> "WideStart":
         """Of wide features and the data user's own model, which is one more feature, in the parts
         that make public rows likeliest which neither has seen; that model alone where there are so
         few rows that wide features would know them by heart, and could not be judged by them.
-
-        Of two classes rough features, unless smooth ones make those rows likelier by more than two
-        standard errors: they learn more from owners than public rows can show. Of more classes the
-        other way round: their slopes share one length, so each is heard less well.
         """
-        mixes = (ROUGH, SMOOTH) if public.classes == 2 else (SMOOTH, ROUGH)
-        usual, other = (cls._of_mix(public, mix) for mix in mixes)
-        lead = usual._losses(public) - other._losses(public)
-        wide = other if lead.mean() > _SURE * lead.std() / np.sqrt(len(lead)) else usual
+        wide = cls._alone(public, mix)
         if own.accuracy is None:
             return wide
         if len(public.y) < _BY_HEART:
-            return wide.beside(own, 1.0, 0.0)
-        return wide.beside(own, *_parts_of(own.held_out, wide.left_out, public.y))
+            return wide._beside(own, 1.0, 0.0)
+        return wide._beside(own, *_parts_of(own.held_out, wide.left_out, public.y))
 
     @classmethod
-    def _of_mix(cls, public: Public, mix: Mix) -> "WideStart":
+    def _alone(cls, public: Public, mix: Mix) -> "WideStart":
         features = wide_map(public, mix)
         phi = features.transform(public.X)
         coefficients, variance, scores = _fit_wide(phi, public.y, public.classes)
         left_out = _out_of_fold(public, mix, variance)
-        return cls(features, phi, coefficients, variance=variance, scores=scores, left_out=left_out)
+        # at the temperature that the data user's own model has had as well
+        loss = _loss(temperature(left_out, public.y) * left_out, public.y)
+        return cls(features, phi, coefficients, variance, scores, left_out=left_out, loss=loss)
 
-    def _losses(self, public: Public) -> FloatArray:
-        """The log loss of each row left out, at the temperature that the data user's own model has
-        had as well.
-        """
-        return _losses(temperature(self.left_out, public.y) * self.left_out, public.y)
-
-    def beside(self, own: PublicModel, of_own: float, of_this: float) -> "WideStart":
+    def _beside(self, own: PublicModel, of_own: float, of_this: float) -> "WideStart":
         """So much of the data user's own model, as one more feature, and so much of this one; of
         public rows the former says what it says out of fold.
         """
@@ -211,6 +211,7 @@ class WideStart:
             variance=self.variance,
             scores=of_own * own.held_out + of_this * self.scores,
             left_out=of_own * own.held_out + of_this * self.left_out,
+            loss=self.loss,
         )
 
 
@@ -264,12 +265,8 @@ def _out_of_fold(public: Public, mix: Mix, variance: float) -> FloatArray:
 
 def _loss(scores: FloatArray, labels: IntArray) -> float:
     """The mean log loss."""
-    return float(_losses(scores, labels).mean())
-
-
-def _losses(scores: FloatArray, labels: IntArray) -> FloatArray:
     likely = softmax(scores)[np.arange(len(labels)), labels]
-    return np.asarray(-np.log(np.maximum(likely, 1e-12)))
+    return float(-np.log(np.maximum(likely, 1e-12)).mean())
 
 
 def _likeliest(
