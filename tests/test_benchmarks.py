@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import boosting, proofs, refining, rounds, timing
+from benchmarks import boosting, proofs, refining, rounds, same_bytes, timing
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
 from benchmarks.plans import Measured, measured_in_rows, measured_in_table
@@ -72,6 +72,19 @@ def test_earlier_sources_fit_the_same_rows_in_a_process_of_their_own(tmp_path):
     assert min(found["seconds"], found["processor"]) > 0
     with pytest.raises(SystemExit, match="one of this repository"):
         take_out("no-such-commit", tmp_path)
+
+
+@pytest.mark.parametrize("kind", same_bytes.COMPARED)
+def test_a_campaigns_model_has_the_same_bytes_in_memory_and_by_the_block(kind, tmp_path):
+    """The ways of `benchmarks.same_bytes` that need neither Ray nor Flower; on other coins it has
+    others.
+    """
+    trial = same_bytes.prepare(kind, tmp_path)
+    said = {way(trial.own) for way in (same_bytes.in_memory, same_bytes.by_block)}
+    assert len(said) == 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("benchmarks.same_bytes.SEED", 8)
+        assert same_bytes.in_memory(trial.own) not in said
 
 
 def test_rivals_that_see_all_rows_are_told_in_means():

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -96,7 +97,7 @@ KINDS = {
         public=30,
     ),
     "boosting": Kind(
-        'kind = "boosting"\nlearner = "centroid"\nepsilon = [4.0, 8.0]\nrounds = 2\n'
+        'kind = "boosting"\nlearner = "logistic"\nepsilon = [4.0, 8.0]\nrounds = 2\n'
         "owners_per_round = 10\nstart = 45\nminimum = 4\n",
         "epsilon_per_release = 8\n",
         owners=15,
@@ -349,8 +350,11 @@ def run_kinds(kinds: list[str], folder: Path, patience: float) -> bool:
                 start_federation(processes, folder, link, nodes)
                 wait_for_port(link, patience)
             began = time.monotonic()
-            same = encode(trial.carried(port, link, patience).model) == encode(expected.model)
-            took = time.monotonic() - began
+            found = trial.carried(port, link, patience)
+            both = [encode(each.model) for each in (expected, found)]
+            same, took = both[0] == both[1], time.monotonic() - began
+            digests = (blake2b(each, digest_size=8).hexdigest() for each in both)
+            print(f"digests: {trial.name},{','.join(digests)}")
             told = f"{trial.name}, {trial.kind.everybody} owners, {took:.0f} s"
             print(f"{told}: the bytes of HTTP: {'yes' if same else 'NO'}", flush=True)
             good &= same

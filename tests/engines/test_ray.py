@@ -301,6 +301,28 @@ def test_whoever_listens_and_is_no_ray_is_one_line():
     assert "Warning" not in done.stderr
 
 
+def test_a_ray_whose_only_node_dies_is_one_line():
+    """In a process with a Ray of its own. It does not say that nothing was written: cells are."""
+    dying = """
+import os, signal
+from tacit.engines.by_block import ray_workers
+
+def kill_node(number):
+    if number == 3:
+        os.kill(os.getppid(), signal.SIGKILL)
+    return number
+
+for done in ray_workers("ray")(kill_node, range(100)):
+    print(done, flush=True)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", dying], capture_output=True, text=True, check=False
+    )
+    said = done.stderr.strip().splitlines()[-1]
+    assert said.startswith("ValueError: Ray lost a task and did not bring it back (")
+    assert said.endswith("look at its nodes (ray status), and begin again")
+
+
 def test_a_command_says_in_one_line_that_no_cluster_answers(files, tmp_path, monkeypatch):  # noqa: F811
     from tacit.cli import app
     from tests.cli.made import run

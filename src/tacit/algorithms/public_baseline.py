@@ -24,7 +24,7 @@ FOLDS = 5  # as scikit-learn has it
 _LEAST_ROWS = 10  # fewer leave folds of one row
 _LEAST_FOR_TREES = 50  # below, a leaf of 20 rows leaves nothing to split
 _FAR_BEHIND = 2.0  # standard errors: of equal candidates one in 40 is given up after a fold
-# With half of the trees. In 264 samples of our tasks and made-up problems the other half made up
+# With half of the trees. In 328 samples of our tasks and made-up problems the other half made up
 # for 1.4 at most, and of those that were not given up by two none was 2.2 behind.
 _HOPELESS = 3.0
 _TREES = 100  # of each class, as scikit-learn has it

@@ -402,6 +402,6 @@ def _one(ray: Any, waiting: Any) -> Any:
         raise
     except ray.exceptions.RayError as problem:
         raise ValueError(
-            f"Ray lost a block of owners {_RETRIES} times ({type(problem).__name__}): look at its "
-            "nodes (ray status); nothing was written"
+            f"Ray lost a task and did not bring it back ({type(problem).__name__}): look at its "
+            "nodes (ray status), and begin again"
         ) from None

@@ -7,12 +7,12 @@ with the same columns. Everything else is as it is in memory, and so is the mode
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tacit._util.checks import positive
-from tacit._util.types import FloatArray
+from tacit._util.types import AnyArray, FloatArray
 from tacit.data.owner_blocks import (
     BlockedCohort,
     GroupBlock,
@@ -22,7 +22,8 @@ from tacit.data.owner_blocks import (
 )
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, read_sample
+from tacit.data.table import UserTable
+from tacit.data.table_file import TableFile, column_at, read_sample
 from tacit.data.table_set import is_location, open_table
 from tacit.engines.by_block import workers_at
 from tacit.estimators.guarantee import Source
@@ -33,16 +34,9 @@ from tacit.estimators.set_aside import make_sample
 
 def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> Inputs:
     """Owners in files, every row of which was read once, and the data user's sample."""
-    if not (isinstance(y, str) and isinstance(owner, str | None)):
-        raise TypeError(
-            "of rows in files, y must be the name of the column with their classes, and owners "
-            f"that of the column that names owners or None, got {type(y).__name__} and "
-            f"{type(owner).__name__}"
-        )
+    _check_columns(y, owner)
     if public is None:
-        raise ValueError(
-            "rows in files need public=, the data user's own sample: a pair (X0, y0) or a file"
-        )
+        raise _no_sample()
     table = X if isinstance(X, TableFile) else open_table(X)
     estimator.feature_names_in_ = np.array([name for name in table.names if name not in (y, owner)])
     sample = _sample_of(estimator, public, y, owner)
@@ -72,18 +66,73 @@ def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> In
     )
 
 
+def _check_columns(y: Any, owner: Any) -> None:
+    if not (isinstance(y, str) and isinstance(owner, str | None)):
+        raise TypeError(
+            "of rows in files, y must be the name of the column with their classes, and owners "
+            f"that of the column that names owners or None, got {type(y).__name__} and "
+            f"{type(owner).__name__}"
+        )
+
+
+def _no_sample() -> ValueError:
+    return ValueError(
+        "rows in files need public=, the data user's own sample: a pair (X0, y0) or a file"
+    )
+
+
 def _sample_of(estimator: Any, public: Any, label: str, owner: str | None) -> Sample:
     if isinstance(public, Sample):
         return public
     if is_location(public):
-        found = read_sample(open_table(public), ColumnRoles(label, owner))
-        return found if estimator.schema is None else _by_schema(estimator, public, label)
+        return sample_at(public, ColumnRoles(label, owner), estimator.schema)
     return make_sample(estimator, *accept_pair(estimator, public))
 
 
-def _by_schema(estimator: Any, public: Any, label: str) -> Sample:
-    rows = open_table(public).read()
-    return Sample.of(rows, rows.column(label), estimator.schema)
+def sample_at(location: Any, roles: ColumnRoles, schema: Schema | None) -> Sample:
+    """The data user's own rows in files, by what they show or by a schema."""
+    if schema is None:
+        return read_sample(open_table(location), roles)
+    rows = open_table(location).read()
+    return Sample.of(rows, rows.column(roles.label), schema)
+
+
+class HeldRows(NamedTuple):
+    """What `fit` takes of rows in memory."""
+
+    X: UserTable
+    y: AnyArray
+    owners: AnyArray | None
+    public: Any
+
+
+def hold_files(
+    estimator: Any, X: Any, y: Any, *, owner: Any, public: Any, numbers: bool = False
+) -> HeldRows:
+    """Rows in files whose owners hold many each: read at once, since a site's own model is trained
+    on all of its rows. Every value is read by itself; what columns are public rows say, or a
+    schema. `numbers`: the target is one.
+    """
+    _check_columns(y, owner)
+    if public is None and estimator.schema is None:
+        raise _no_sample()
+    table, given = X if isinstance(X, TableFile) else open_table(X), public
+    if is_location(public):
+        given = sample_at(public, ColumnRoles(y, owner, numbers=numbers), estimator.schema)
+    schema = given.schema if isinstance(given, Sample) else estimator.schema
+    names = [name for name in table.names if name and name not in (y, owner)]
+    if schema is not None:
+        names = [feature.name for feature in schema.features]
+        table.require_numbers(schema)
+    table.require(y, owner, *names)
+    raw = table.read_text([*names, y, *([] if owner is None else [owner])])
+    where = str(table.path)
+    kept = UserTable(
+        {name: raw.columns[name] for name in names if name in raw.columns},
+        {name: what for name, what in raw.left_out.items() if name in names},
+    )
+    owners = None if owner is None else column_at(where, raw, owner)
+    return HeldRows(kept, column_at(where, raw, y), owners, given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +172,19 @@ class PredictionTask:
 
 
 def predict_block(task: PredictionTask) -> FloatArray:
-    """How likely each class is, (rows, classes)."""
-    parts = [
-        task.model.probabilities(task.block.reading.schema.encode(raw).X)
-        for raw in task.block.tables()
-    ]
-    return np.concatenate([np.zeros((0, len(task.model.schema.classes))), *parts])
+    """How likely each class is, (rows, classes), or the predicted numbers, (rows, 1)."""
+    model, schema = task.model, task.block.reading.schema
+    rows = (schema.encode(raw, task.block.where).X for raw in task.block.tables())
+    if not model.schema.labels:
+        return np.concatenate([np.zeros((0, 1)), *(model.numbers(X)[:, None] for X in rows)])
+    none = np.zeros((0, len(model.schema.classes)))
+    return np.concatenate([none, *(model.probabilities(X) for X in rows)])
 
 
 def predict_files(model: SavedModel, location: Any, where: str) -> Iterator[FloatArray]:
-    """How likely each class is for all rows of a table, a row group at a time, in their order."""
+    """How likely each class is for all rows of a table, or the predicted numbers, a row group at a
+    time, in their order.
+    """
     table = location if isinstance(location, TableFile) else open_table(location)
     table.require(*(feature.name for feature in model.schema.features))
     blocks = row_groups(table, RowReading(model.schema))

@@ -121,8 +121,23 @@ def names_files(X: Any) -> bool:
     return several or isinstance(X, str | Path | TableFile)
 
 
+def rows_of_files(
+    estimator: Any, X: Any, y: Any, *, owners: Any, public: Any, numbers: bool = False
+) -> tuple[Any, Any, Any, Any]:
+    """X, y, owners and public as `fit` takes them in memory, where they are in files and names of
+    their columns; else as they are.
+    """
+    if not names_files(X):
+        return X, y, owners, public
+    from tacit.estimators.at_scale import hold_files
+
+    return hold_files(estimator, X, y, owner=owners, public=public, numbers=numbers)
+
+
 def predict_rows(estimator: Any, X: Any) -> FloatArray:
-    """How likely each class is for all rows of files; in memory are these figures and one block."""
+    """How likely each class is for all rows of files, or the predicted numbers, (rows, 1); these
+    figures and one block are in memory.
+    """
     from tacit.estimators.at_scale import predict_files
 
     check_is_fitted(estimator)
@@ -290,6 +305,11 @@ def check_array_kind(rows: AnyArray, *, of_numbers: bool) -> None:
         raise ValueError(
             "X is a structured array: give a dict of its columns, {name: X[name] for name in "
             "X.dtype.names}"
+        )
+    if rows.ndim == 0 and isinstance(rows.item(), str | Path):
+        raise ValueError(
+            "Expected 2D array, got the name of a file instead: rows in files are taken by fit, "
+            "predict and predict_proba"
         )
     if rows.ndim != 2:
         raise ValueError(

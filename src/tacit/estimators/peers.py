@@ -26,9 +26,12 @@ from tacit.estimators.inputs import (
     accept_table,
     check_monitor,
     label_numbers,
+    names_files,
     no_such_argument,
     owner_names,
+    predict_rows,
     public_pair,
+    rows_of_files,
 )
 from tacit.estimators.peer_methods import (
     METHODS,
@@ -204,12 +207,16 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         from the public sample `public` = (X0, y0); without both, some rows are drawn at random,
         leave their participants and become public. `monitor` hears before each turn how many there
         were; once it says True nobody speaks any more.
+
+        X may be files, with names of columns as y and owners, and a file as `public` where there is
+        no schema: they are read at once.
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         check_monitor(monitor)
         self._check()
         public = public_pair(public, X_public, y_public)
+        X, y, owners, public = rows_of_files(self, X, y, owners=owners, public=public)
         stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
@@ -391,11 +398,15 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
 
     def predict(self, X: Any) -> AnyArray:
         """The likelier class, by what was released; the first where nothing is known."""
+        if names_files(X):
+            return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
         log_odds = self.decision_function(X)
         return np.asarray(self.classes_[(log_odds > 0).astype(np.int64)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Chances of the classes, (rows, 2), by what was released."""
+        if names_files(X):
+            return predict_rows(self, X)
         log_odds = self.decision_function(X)
         return odds_as_chances(log_odds)
 

@@ -12,7 +12,7 @@ from tacit.algorithms.outlook import BY_PRODUCTS, LEAST_GAIN, Outlook, look_ahea
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.question import DELTA, Population
 from tacit.data.cohort import Public
-from tacit.data.sample import Sample
+from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.estimators.measures import Measures, measure
 from tacit.learners.models.scores import softmax
@@ -253,10 +253,10 @@ def plan(
 
     Parameters
     ----------
-    X : array or data frame of shape (rows, features)
-        The data user's own rows.
-    y : array of shape (rows,)
-        Their classes.
+    X : array or data frame of shape (rows, features), or path
+        The data user's own rows, or the files that they are in.
+    y : array of shape (rows,), or str
+        Their classes; of files the name of the column with them.
     owners : int
         How many owners would be asked.
     epsilon : float
@@ -295,7 +295,7 @@ def plan(
     """
     if y is None:
         raise ValueError("plan needs y, the classes of your own rows")
-    public = Sample.of(X, y, schema).public
+    public = _sample(X, y, schema).public
     owners, rows = whole("owners", owners, 1), whole("rows_per_owner", rows_per_owner, 1)
     records = one_of("unit", unit, UNITS) == "record"
     if records and trust != HOW:
@@ -311,3 +311,19 @@ def plan(
     if outlook is None:
         outlook = look_ahead(public, baseline or fit_public(public), population)
     return Plan.of(outlook)
+
+
+def _sample(X: Any, y: Any, schema: Schema | None) -> Sample:
+    """The data user's own rows, in memory or in files."""
+    from tacit.data.table_set import is_location
+
+    if not is_location(X):
+        return Sample.of(X, y, schema)
+    from tacit.estimators.at_scale import sample_at
+
+    if not isinstance(y, str):
+        raise TypeError(
+            "of rows in files, y must be the name of the column with their classes, got "
+            f"{type(y).__name__}"
+        )
+    return sample_at(X, ColumnRoles(y), schema)

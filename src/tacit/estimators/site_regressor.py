@@ -23,9 +23,12 @@ from tacit.estimators.inputs import (
     accept_rows,
     accept_sample,
     label_numbers,
+    names_files,
     no_such_argument,
     owner_names,
+    predict_rows,
     public_pair,
+    rows_of_files,
 )
 from tacit.estimators.set_aside import PublicPart, set_aside, warn_notes, warn_used_in_clear
 from tacit.estimators.sites import SiteInputs, SiteModels
@@ -201,6 +204,7 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         public = public_pair(public, X_public, y_public)
+        X, y, owners, public = rows_of_files(self, X, y, owners=owners, public=public, numbers=True)
         stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         targets = accept_labels(self, table, y, finite=public is None)
@@ -238,6 +242,8 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
 
     def predict(self, X: Any) -> FloatArray:
         """Targets, inside the public range."""
+        if names_files(X):
+            return predict_rows(self, X)[:, 0]
         scores = self._scores(X)
         return self.range_.numbers(scores[:, 0])
 

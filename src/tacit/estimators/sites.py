@@ -29,9 +29,12 @@ from tacit.estimators.inputs import (
     accept_table,
     check_trust,
     label_numbers,
+    names_files,
     no_such_argument,
     owner_names,
+    predict_rows,
     public_pair,
+    rows_of_files,
 )
 from tacit.estimators.set_aside import draw_sample
 from tacit.learners.models.scores import ScoreModel
@@ -301,10 +304,14 @@ class SiteEnsemble(ClassifierFace, SiteModels):
         `public` is the aggregator's own pair (X0, y0): bounds, classes, projection and weights come
         from it. Without it some rows are set aside as public, and `guarantee_` says that they are
         not protected. `X_public` and `y_public` are the same pair, as pipelines pass it on.
+
+        X may be files, with names of columns as y and owners, and a file as `public`: they are read
+        at once, since a site's model is trained on all of its rows.
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         public = public_pair(public, X_public, y_public)
+        X, y, owners, public = rows_of_files(self, X, y, owners=owners, public=public)
         stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
@@ -343,11 +350,15 @@ class SiteEnsemble(ClassifierFace, SiteModels):
 
     def predict(self, X: Any) -> AnyArray:
         """The class with the largest score."""
+        if names_files(X):
+            return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
         best = winners(self._scores(X))
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Logistic probabilities of the scores; for more than two classes, made to add up to 1."""
+        if names_files(X):
+            return predict_rows(self, X)
         rows = self._rows(X)
         return self.linear_.probabilities(rows)
 
