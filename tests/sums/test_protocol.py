@@ -108,6 +108,22 @@ def test_a_copy_counts_once_within_and_across_blocks():
     assert without_noise(pair.open(seeded(3))) == plain(values)
 
 
+@pytest.mark.parametrize("stolen", ["coordinator", "helper"])
+@pytest.mark.parametrize("first", [True, False])
+def test_nobody_is_left_out_for_a_copy_of_half_its_report(stolen, first):
+    """Whoever sees sealed bytes go by sends one half of them with a half of its own."""
+    values = terms(6)
+    sent, own = reports(values), reports(terms(6, seed=2), stream=seeded(9))
+    pairs = zip(sent, own, strict=True)
+    thieves = [
+        a[:CUT] + b[CUT:] if stolen == "coordinator" else b[:CUT] + a[CUT:] for a, b in pairs
+    ]
+    pair = Pair()
+    assert pair.check([*thieves, *sent] if first else [*sent, *thieves]) == (6, 6)
+    assert pair.check([*thieves, *sent]) == (6, 6)
+    assert without_noise(pair.open(seeded(3))) == plain(values)
+
+
 def test_the_helper_leaves_copies_out_whatever_the_coordinator_says():
     sent = reports(terms(5))
     _, block, _, _ = checked_block(sent)
