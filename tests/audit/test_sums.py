@@ -1,26 +1,45 @@
 """Both servers' views through the whole path, sound and broken: the epsilon proven stays below the
-claim, and every broken version proves more. Fixed seeds, false-alarm rate 1e-4 per audit.
+claim, every broken version proves more, and noise that is nearly right is told from the right one.
+Fixed seeds, false-alarm rate 1e-4 per law.
 """
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tacit import Ball, seeded
-from tacit.audit.mechanisms import ALARM, audit_views, prove_epsilon
-from tacit.sums import halves
+from tacit.audit.sums import (
+    ALARM,
+    Runs,
+    SumCase,
+    audit_noise,
+    audit_price,
+    audit_sums,
+    audit_views,
+    prove_epsilon,
+    sum_cases,
+)
+from tacit.sums import discrete_gaussian, halves, vector_terms
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import ServerSide
+from tacit.sums.secure_sum import TwoServers
 from tacit.sums.vector_terms import VectorTerms
 
 TRIALS = 300
+CASES = {case.name: case for case in sum_cases()}
+TERMS, GAUSS = CASES["error terms"], CASES["shares, Gaussian"]
 PURE = TallyLaw(1.0, 1)
-STEPS = PURE.spec.steps
-FARTHEST = np.array([0, 0]), np.array([STEPS, STEPS])
+NOISE = seeded(1).child("coordinator"), seeded(1).child("helper")
 
 
-def proven(law=PURE, worlds=FARTHEST, delta=0.0, trials=TRIALS, seed=1):
-    rows = audit_views(law, worlds, delta, trials, seeded(seed))
+def runs_of(case, trials=TRIALS, seed=1):
+    return Runs.of(case, trials, seeded(seed), NOISE)
+
+
+def proven(case=TERMS, trials=TRIALS):
+    rows = audit_views(runs_of(case, trials))
     return {(row.server, row.what): row.proven for row in rows}, rows
 
 
@@ -31,6 +50,13 @@ def test_neither_server_proves_more_than_the_claim():
         assert found[server, "the other's sum"] > 0.05  # it does see something
         for what in ("own half", "opened verifier", "joint randomness"):
             assert found[server, what] < 0.05
+
+
+def test_sound_sums_of_every_law_pass():
+    checks = list(audit_sums(600, seeded(2), NOISE))
+    assert [str(check) for check in checks if not check.sound] == []
+    assert len(checks) == 3 * len(CASES) == 12
+    assert all(check.sound for check in audit_sums(200, seeded(2)))  # with noise as servers draw it
 
 
 def quiet(patch, place):
@@ -55,7 +81,7 @@ def same_seeds(patch):
     def sealed(measurements, batch, stream):
         return true(measurements, batch, seeded(5).of(np.zeros(len(measurements), int)))
 
-    patch.setattr("tacit.audit.mechanisms.seal_reports", sealed)
+    patch.setattr("tacit.audit.sums.seal_reports", sealed)
 
 
 _drawn = TallyLaw.draw_noise
@@ -76,16 +102,146 @@ def test_what_is_broken_is_caught(name, monkeypatch):
     assert not all(row.sound for row in rows)
 
 
+def noise_made(make):
+    """A law's noise made otherwise: from the law, its true draw, and the tape."""
+
+    def breaks(patch):
+        for kind in (TallyLaw, VectorTerms):
+            true = kind.draw_noise
+            patch.setattr(
+                kind, "draw_noise", lambda law, stream, true=true: make(law, true, stream)
+            )
+
+    return breaks
+
+
+def taped(tape):
+    """Both servers' noise from another tape than their own of this sum."""
+
+    def breaks(patch):
+        def noisy(side, _least, _noise):
+            field = side._law.prio3.circuit.field
+            sign, stream = tape(side)
+            return field.add(
+                side._server.total, field.from_small(sign * side._law.draw_noise(stream))
+            )
+
+        patch.setattr(ServerSide, "noisy_sum", noisy)
+
+    return breaks
+
+
+def of_sum(side):
+    return seeded(5).child(side.batch.number)
+
+
+def one_for_all(law, true, stream):
+    drawn = true(law, stream)
+    return np.full_like(drawn, drawn[0])
+
+
+def of_another_kind(law, true, stream):
+    """Laplace's in the place of Gauss's and the other way round, with the same variance."""
+    drawn = true(law, stream)
+    coins = stream.child("other").words(np.arange(len(drawn)), 0, 2) / 2.0**64
+    spread = np.sqrt(law.variance / 2) / law.step if law.law == vector_terms.GAUSSIAN else 0
+    return np.rint(spread / np.sqrt(2) * np.log(coins[:, 0] / coins[:, 1])).astype(int)
+
+
+NEARLY = {
+    "a twentieth less": (noise_made(lambda law, true, tape: true(law, tape) * 95 // 100), "size"),
+    "a twentieth more": (noise_made(lambda law, true, tape: true(law, tape) * 105 // 100), "size"),
+    "never below zero": (noise_made(lambda law, true, tape: abs(true(law, tape))), "mean"),
+    "five steps off": (noise_made(lambda law, true, tape: true(law, tape) + 5), "mean"),
+    "of another kind": (noise_made(of_another_kind), "law"),
+    "one for all numbers": (noise_made(one_for_all), "numbers and servers"),
+    "the same at both servers": (taped(lambda side: (1, of_sum(side))), "numbers and servers"),
+    "taken off by the other server": (
+        taped(lambda side: (1 - 2 * side._place, of_sum(side))),
+        "numbers and servers",
+    ),
+    "one for two sums": (
+        taped(lambda side: (1, seeded(5).child(side._place, side.batch.number // 2))),
+        "noise that came twice",
+    ),
+    "that of the sum before, turned round": (
+        taped(
+            lambda side: (
+                (-1) ** side.batch.number,
+                seeded(5).child(side._place, side.batch.number // 2),
+            )
+        ),
+        "sums that follow",
+    ),
+    "the same in every sum": (
+        taped(lambda side: (1, seeded(5).child(side._place))),
+        "noise that came twice",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEARLY)
+def test_noise_that_is_nearly_right_is_told_from_the_right_one(name, monkeypatch):
+    breaks, what = NEARLY[name]
+    assert all(row.sound for row in audit_noise(runs_of(GAUSS, 500)))
+    breaks(monkeypatch)
+    failed = {row.what for row in audit_noise(runs_of(GAUSS, 500)) if not row.sound}
+    assert what in failed, failed
+
+
+def test_a_twentieth_less_noise_on_error_terms_is_seen_by_an_audit_of_the_usual_size(monkeypatch):
+    NEARLY["a twentieth less"][0](monkeypatch)
+    failed = {row.what for row in audit_noise(runs_of(TERMS, 4000)) if not row.sound}
+    assert "size" in failed
+
+
+def larger_delta(patch):
+    true = discrete_gaussian.rho_of
+    patch.setattr(vector_terms, "rho_of", lambda epsilon, delta: true(epsilon, 10 * delta))
+
+
+def half_a_length(patch):
+    true = discrete_gaussian.least_sigma
+    patch.setattr(vector_terms, "least_sigma", lambda bound, rho: true(bound // 4, rho))
+
+
+def half_a_width(patch):
+    half = TwoServers(epsilon=1.0, minimum=1, steps=1 << 19)
+    patch.setattr(TallyLaw, "spec", property(lambda law: half))
+
+
+@pytest.mark.parametrize("breaks", [larger_delta, half_a_length, half_a_width])
+def test_a_price_that_is_too_low_is_caught(breaks, monkeypatch):
+    assert all(audit_price(case).sound for case in sum_cases())
+    farthest = TERMS.worlds  # what owners add does not shrink with what the noise is made for
+    breaks(monkeypatch)
+    found = [
+        audit_price(replace(case, worlds=farthest) if case.law == PURE else case)
+        for case in sum_cases()
+    ]
+    assert not all(check.sound for check in found)
+
+
+def test_several_sums_for_the_price_of_one_are_caught():
+    alone = VectorTerms.of(Ball(dim=12), 1.0, 1e-6, minimum=1)
+    assert audit_price(replace(GAUSS, law=alone, answers=1)).sound
+    assert not audit_price(replace(GAUSS, law=alone, answers=2)).sound
+    assert not audit_price(replace(TERMS, answers=2)).sound
+
+
 def test_a_delta_that_is_ignored_is_caught():
     """A Gaussian sum keeps (epsilon, delta); taken for pure epsilon, it does not keep that."""
     law = VectorTerms.of(Ball(dim=2), 0.1, 0.4, minimum=1)
     worlds = np.array([7, 0]), np.array([-7, 0])
     assert law.epsilon <= 0.1
-    with_delta, _ = proven(law, worlds, law.delta, 500)
-    without, _ = proven(law, worlds, 0.0, 500)
+    case = SumCase("large delta", law, worlds, 0.1, law.delta)
+    with_delta, _ = proven(case, 500)
+    without, _ = proven(replace(case, delta=0.0), 500)
     key = "coordinator", "the other's sum"
     assert with_delta[key] <= law.epsilon < without[key]
     assert epsilon_of(law.rho, 1e-6) > law.epsilon  # a smaller delta costs more epsilon
+    assert audit_price(case).sound
+    assert not audit_price(replace(case, delta=1e-6)).sound
 
 
 def test_events_prove_what_they_should():

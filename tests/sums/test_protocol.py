@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit import secure, seeded
+from tacit import Ball, secure, seeded
 from tacit.sums import protocol
-from tacit.sums.halves import COORDINATOR, HELPER
-from tacit.sums.protocol import Block, Checked, HelperSum, SumRequest, blocks_of
+from tacit.sums.halves import COORDINATOR, HELPER, SumLaw, TallyLaw
+from tacit.sums.protocol import Block, Checked, HelperSide, HelperSum, SumRequest, blocks_of
 from tacit.sums.secure_sum import SumRefusedError, TwoServers
+from tacit.sums.vector_terms import RecordTerms, VectorTerms
 from tacit.wire import WireError, decode, encode
 from tests.sums.made import (
     COORDINATOR_KEY,
@@ -107,6 +108,22 @@ def test_a_copy_counts_once_within_and_across_blocks():
     assert without_noise(pair.open(seeded(3))) == plain(values)
 
 
+@pytest.mark.parametrize("stolen", ["coordinator", "helper"])
+@pytest.mark.parametrize("first", [True, False])
+def test_nobody_is_left_out_for_a_copy_of_half_its_report(stolen, first):
+    """Whoever sees sealed bytes go by sends one half of them with a half of its own."""
+    values = terms(6)
+    sent, own = reports(values), reports(terms(6, seed=2), stream=seeded(9))
+    pairs = zip(sent, own, strict=True)
+    thieves = [
+        a[:CUT] + b[CUT:] if stolen == "coordinator" else b[:CUT] + a[CUT:] for a, b in pairs
+    ]
+    pair = Pair()
+    assert pair.check([*thieves, *sent] if first else [*sent, *thieves]) == (6, 6)
+    assert pair.check([*thieves, *sent]) == (6, 6)
+    assert without_noise(pair.open(seeded(3))) == plain(values)
+
+
 def test_the_helper_leaves_copies_out_whatever_the_coordinator_says():
     sent = reports(terms(5))
     _, block, _, _ = checked_block(sent)
@@ -196,6 +213,36 @@ def test_both_count_the_same_whatever_an_owner_tells_each():
     pair = Pair()
     assert pair.check([*mixed[:3], *first[3:]]) == (3, 3)
     assert without_noise(pair.open(seeded(3))) == plain(values[3:])
+
+
+LARGE = VectorTerms.of(Ball(dim=1), 1.0, 1e-6)
+LAWS: dict[str, SumLaw] = {
+    "error terms": TallyLaw(1.0, 3),
+    "shares": LARGE,
+    "shares of six bits": replace(LARGE, bits=6),
+    "sites of 90 million records": RecordTerms.at_sites(LARGE, 9 * 10**7),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_no_sum_that_could_wrap_round_is_released(name):
+    law = LAWS[name]
+    about = replace(batch(), terms=replace(batch().terms, law=law))
+    side, p = HelperSide(about, HELPER_KEY), law.prio3.circuit.field.modulus
+    fit = p // 4 // law.most
+    assert fit >= (10**9 if "sites" not in name else 10**8)
+    side.resume(side.total, fit)
+    assert len(side.noisy_sum(1, seeded(1))) == law.prio3.circuit.output_len
+    side.resume(bytes(len(side.total)), 1)
+    with pytest.raises(SumRefusedError, match="could wrap round"):
+        side.noisy_sum(1, seeded(1))
+
+
+def test_no_site_adds_more_than_its_law_says_it_could():
+    law = RecordTerms.at_sites(LARGE, 9 * 10**7)
+    for numbers in ([law.records * 7], [-law.records * 7]):
+        added = law.tell(np.array(numbers), law.records)
+        assert np.abs(added).max() <= law.most < 15 * np.abs(added).max()
 
 
 def test_what_servers_say_travels():

@@ -1,4 +1,4 @@
-"""tacit audit: mechanisms and gate, checked from outside."""
+"""tacit audit: mechanisms, gate and sums, checked from outside."""
 
 import time
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from tacit.audit.moments import audit_moments
 from tacit.audit.non_interference import Difference, non_interference
 from tacit.audit.questions import audit_questions
 from tacit.audit.staging import Check
+from tacit.audit.sums import audit_sums, sum_cases
 from tacit.cli._options import FAILED, Seed
 from tacit.cli._output import Screen, bar, table_of
 from tacit.mechanisms.registry import PRIVATE, own_mechanisms
@@ -30,6 +31,7 @@ from tacit.render.pages import Measurement, draw_audit
 from tacit.wire.codec import load_plugins
 
 _LANES = 4  # processes in which slow questions are timed
+_REPORTS_A_RUN = 25  # a run of a sum takes about as long as so many reports of a mechanism
 
 
 class Part(Enum):
@@ -38,6 +40,7 @@ class Part(Enum):
     MECHANISMS = "mechanisms"
     GATE = "gate"
     NON_INTERFERENCE = "non-interference"
+    SUMS = "sums"
     CLOCK = "clock"
     QUESTIONS = "questions"
     DEVICE = "device"
@@ -122,9 +125,10 @@ def audit(
     *,
     screen: Screen,
 ) -> None:
-    """Check mechanisms, gate and device from outside: exact tables, proven lower bounds of
-    epsilon, books, non-interference, whether a clock tells owners apart, hostile questions, and
-    all that a device sends. What installed packages register is checked like ours.
+    """Check mechanisms, gate, sums of two servers and device from outside: exact tables, proven
+    lower bounds of epsilon, books, non-interference, what each server sees and the noise it adds,
+    whether a clock tells owners apart, hostile questions, and all that a device sends. What
+    installed packages register is checked like ours.
 
     With --data the question that a fit would ask is put to all owners of a table, block by block.
     Exit status 1 if anything fails. Ctrl-C (130) shows what was checked.
@@ -189,6 +193,13 @@ def _check(found: _Findings, parts: list[Part], sizes: _Sizes, seed: int, screen
             told(0, 1, "non-interference")
             shown = partial(told, what="non-interference")
             found.differences = list(non_interference(seeded(seed), progress=shown))
+    if Part.SUMS in parts:
+        checks, count = found.checks.setdefault(Part.SUMS, []), 3 * len(sum_cases())
+        with bar(screen) as told:
+            told(0, count, "sums")
+            for check in audit_sums(sizes.reports // _REPORTS_A_RUN, seeded(seed)):
+                checks.append(check)
+                told(len(checks), count, f"sums: {check.name}")
 
 
 def _watch(

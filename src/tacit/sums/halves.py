@@ -54,6 +54,11 @@ class SumLaw(ABC):
     def price(self) -> float:
         """The epsilon of one sum for an owner in it."""
 
+    @property
+    @abstractmethod
+    def most(self) -> int:
+        """The largest size of a number of the sum that one owner can add, by what is proven."""
+
     @abstractmethod
     def draw_noise(self, stream: Stream) -> IntArray:
         """One server's noise, a whole number for each number of the sum, from its own tape."""
@@ -86,6 +91,10 @@ class TallyLaw(SumLaw):
     @property
     def price(self) -> float:
         return self.epsilon
+
+    @property
+    def most(self) -> int:
+        return self.spec.steps
 
     @property
     def spec(self) -> TwoServers:

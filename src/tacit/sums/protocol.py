@@ -130,13 +130,18 @@ class ServerSide:
         return np.frombuffer(told, np.uint8).reshape(owners, message_size(self._law.prio3))
 
     def noisy_sum(self, least: int, noise: Stream) -> WordArray:
-        """This server's sum with its own full noise; fewer owners are a `SumRefusedError`."""
+        """This server's sum with its own full noise; fewer owners, and more than whose sum is sure
+        not to wrap round, are a `SumRefusedError`.
+        """
         if not self.counted >= max(least, self._law.minimum):
             raise SumRefusedError(
                 f"a sum needs at least minimum={max(least, self._law.minimum)} owners with valid "
                 f"proofs, got {self.counted}"
             )
         field = self._law.prio3.circuit.field
+        # a half of what does not wrap round is for both servers' noise: millions of its scales
+        if not self.counted * self._law.most <= field.modulus // 4:
+            raise SumRefusedError(f"a sum of {self.counted} owners could wrap round")
         tape = self._law.tape(self.batch, noise).child("noise", "ab"[self._place])
         drawn = self._law.draw_noise(tape)
         return field.add(self._server.total, field.from_small(drawn))

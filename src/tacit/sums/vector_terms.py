@@ -191,6 +191,10 @@ class VectorTerms(SumLaw):
     def price(self) -> float:
         return self.epsilon
 
+    @property
+    def most(self) -> int:
+        return self.largest
+
     @cached_property
     def prio3(self) -> Prio3:
         return prio3_bounded_vector(self.dim, self.bound, self.bits)
@@ -265,11 +269,19 @@ class RecordTerms(VectorTerms):
         return np.append(total, records * self.weight - self._middle)
 
     @property
+    def most(self) -> int:
+        return self._circuit.farthest
+
+    @property
     def _middle(self) -> int:
+        return self._circuit.middle
+
+    @property
+    def _circuit(self) -> SummedVector:
         circuit = self.prio3.circuit
         if not isinstance(circuit, SummedVector):
             raise TypeError("what sites add is proven by the circuit of summed vectors")
-        return circuit.middle
+        return circuit
 
     def draw_noise(self, stream: Stream) -> IntArray:
         return _draw_noise(self, self.dim + 1, stream)

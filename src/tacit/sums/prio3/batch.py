@@ -7,7 +7,9 @@ is the verifier share and the seed of the joint randomness that the server used;
 refuses already, bytes that are no field elements. So every check of one server can be made by all,
 and all of them accept the same owners. What a server keeps is one block and one sum, so memory does
 not grow with owners. Refusals are codes, row by row; they hold nothing of a measurement. Replays: a
-nonce counts once in a block; whoever stores reports must see to it that it does in a sum.
+nonce counts once in a block, for the first report that is valid under it, so that nobody is left
+out for a copy of a part of its report; whoever stores reports must see to it that it counts once in
+a sum.
 """
 
 from collections.abc import Iterator, Sequence
@@ -60,6 +62,7 @@ class Opened:
     it refuses already.
     """
 
+    nonces: ByteArray
     told: ByteArray
     states: tuple[VerifyState, ...]
     shares: tuple[VerifierShare, ...]
@@ -144,8 +147,9 @@ class Server:
             raise NotValidError(
                 f"every report of a block needs {NONCE} bytes of nonce and two shares"
             )
-        again = _find_repeats(nonces) if repeated is None else _find_repeats(nonces) | repeated
-        codes = np.where(again, Code.REPEATED_NONCE, Code.ACCEPTED).astype(np.uint8)
+        codes = np.full(len(nonces), Code.ACCEPTED, np.uint8)
+        if repeated is not None:
+            _mark(codes, ~repeated, Code.REPEATED_NONCE)
         told = np.empty((len(nonces), message_size(self.prio3)), np.uint8)
         states, shares = [], []
         for rows in self._parts(len(nonces)):
@@ -165,7 +169,7 @@ class Server:
             _mark(codes[rows], fits, Code.NOT_ELEMENTS)
             _mark(codes[rows], state.fit, Code.TEST_POINT)
         told[codes != Code.ACCEPTED] = _NO_ELEMENT
-        return Opened(told, tuple(states), tuple(shares), codes)
+        return Opened(nonces, told, tuple(states), tuple(shares), codes)
 
     def judge(self, opened: Opened, others: Sequence[ByteArray]) -> ByteArray:
         """Codes (n,) with what all other servers told, in the order of their places."""
@@ -189,6 +193,9 @@ class Server:
             for seed in (state.joint_seed, *(each[rows, end:] for each in others)):
                 same = self.prio3.verify_next(replace(state, joint_seed=seed), message)
                 _mark(codes[rows], same, Code.JOINT_RANDOMNESS)
+        # who is valid has one nonce at all servers, so all of them leave out the same copies
+        left = np.flatnonzero(codes == Code.ACCEPTED)
+        codes[left[_find_repeats(opened.nonces[left])]] = Code.REPEATED_NONCE
         return codes
 
     def count(self, opened: Opened, accepted: BoolArray) -> None:

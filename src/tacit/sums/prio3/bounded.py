@@ -267,8 +267,7 @@ class SummedVector(Circuit):
         for name in ("bound", "most", "tally", "calls"):
             if not getattr(self, name) >= 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        far = self.base**self.places // 2
-        largest = self.length * far**2 + self.base**self.slack_places
+        largest = self.length * self._farthest_number**2 + self.base**self.slack_places
         if not max(largest, 2 * self.base**self.tally_places) < 1 << 62:  # nothing wraps round
             raise ValueError("most, bound and tally must be smaller: numbers would wrap round")
 
@@ -301,6 +300,15 @@ class SummedVector(Circuit):
     def middle(self) -> int:
         """Of what the tally's digits can write."""
         return int(self.base**self.tally_places // 2)
+
+    @property
+    def farthest(self) -> int:
+        """The largest size of a number or tally that digits can write."""
+        return max(self.middle, self._farthest_number)
+
+    @property
+    def _farthest_number(self) -> int:
+        return int(self.base**self.places // 2)
 
     @cached_property
     def gadget(self) -> Gadget:

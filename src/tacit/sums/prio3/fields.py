@@ -302,6 +302,7 @@ def turboshake128(messages: ByteArray, domain: int, words: int) -> WordArray:
 
 
 SEED = 32
+LONGEST_TAG = 65535  # bytes
 _DOMAIN = 1
 _SPARE = 8  # elements more than are wanted, for rows in which some are refused
 
@@ -344,7 +345,7 @@ def keep_elements(field: Field, candidates: WordArray, length: int) -> WordArray
 def _squeeze(seeds: Bytes, tag: bytes, binders: Bytes, words: int) -> WordArray:
     """TurboSHAKE128 of: length of tag in two bytes, tag, length of seed in one, seed, binder."""
     seed_size, binder_size = _width(seeds), _width(binders)
-    if not (len(tag) < 2**16 and seed_size < 2**8):
+    if not (len(tag) <= LONGEST_TAG and seed_size < 2**8):
         raise ValueError(
             f"tag and seed must have at most 65535 and 255 bytes, got {len(tag)} and {seed_size}"
         )

@@ -17,6 +17,7 @@ from tacit.sums.prio3.flp import Circuit
 
 NONCE = 16
 VERSION = 18
+TAG_PREFIX = 8  # bytes of a tag before the application's context
 _MEAS_SHARE, _PROOF_SHARE, _JOINT_RANDOMNESS, _PROVE_RANDOMNESS = 1, 2, 3, 4
 _QUERY_RANDOMNESS, _JOINT_RAND_SEED, _JOINT_RAND_PART = 5, 6, 7
 

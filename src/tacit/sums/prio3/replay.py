@@ -1,0 +1,267 @@
+"""One test vector of the draft, replayed operation by operation (section "Test Vectors").
+
+An operation that should succeed has to give the file's bytes exactly, and one that should fail has
+to be refused. What is no vector at all (a field is missing, or is something else) raises whatever
+it leads to: a caller takes every error but `NotValidError`, which stays inside, for a fault of the
+file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit._util.types import ByteArray, WordArray
+from tacit.sums.prio3 import flp, instances
+from tacit.sums.prio3.draft_circuits import NotValidError
+from tacit.sums.prio3.fields import FIELD128, LONGEST_TAG, SEED, derive_seeds, expand
+from tacit.sums.prio3.instances import Sizes
+from tacit.sums.prio3.prio3 import NONCE, TAG_PREFIX, Prio3, VerifyState
+
+XOF = "XofTurboShake128"
+_SPARE = 1 << 16  # bytes by which messages may be larger than the file that should hold them
+_MATTER = "operation", "success"  # of an operation, beside what it is about
+
+
+class MismatchError(Exception):
+    """An operation did not give what the vector says."""
+
+
+def judge(kind: str, vector: dict[str, Any], size: int) -> str:
+    """Replay a vector from a file of so many bytes: what was done, what was refused and why."""
+    if kind == XOF:
+        return judge_xof(vector)
+    prio3 = INSTANCES[kind](vector)
+    if not Sizes(prio3).leader <= size + _SPARE:
+        raise MismatchError("the parameters are those of messages that are not in the file")
+    replay, refusals = Replay(prio3, vector), []
+    for operation in vector["operations"]:
+        name, should_succeed = (operation[each] for each in _MATTER)
+        refusal = replay.refuses(name, operation)
+        if refusal is None and not should_succeed:
+            raise MismatchError(f"{name} should be refused and was not")
+        if refusal is not None:
+            if should_succeed:
+                raise MismatchError(f"{name} should succeed: {refusal}")
+            refusals.append(f"{name} refused, as it must be: {refusal}")
+    if not vector["operations"]:
+        raise KeyError("operations")
+    return "; ".join([f"{len(vector['operations'])} operations", *refusals])
+
+
+def judge_xof(vector: dict[str, Any]) -> str:
+    seed, tag, binder = (bytes.fromhex(vector[name]) for name in ("seed", "dst", "binder"))
+    _same("derived_seed", derive_seeds(seed, tag, binder)[0].tobytes(), vector["derived_seed"])
+    length, expanded = vector["length"], vector["expanded_vec_field128"]
+    if not 2 * FIELD128.size * length == len(expanded):
+        raise MismatchError(f"expanded_vec_field128 does not have {length} elements")
+    elements = expand(FIELD128, seed, tag, binder, length)
+    _same("expanded_vec_field128", FIELD128.encode(elements)[0].tobytes(), expanded)
+    return f"a seed and {length} elements"
+
+
+@dataclass
+class Replay:
+    """The operations of one vector, with the states that the servers keep between them, and the
+    reports that were refused on the way: nobody adds those up.
+    """
+
+    prio3: Prio3
+    vector: dict[str, Any]
+    states: dict[tuple[int, int], VerifyState] = field(default_factory=dict)
+    refused: set[int] = field(default_factory=set)
+
+    def refuses(self, name: str, operation: dict[str, Any]) -> NotValidError | None:
+        """Do one operation: why it is refused, if it is."""
+        run = getattr(self, f"do_{name}", None)
+        if run is None:
+            raise MismatchError(f"operation {name} is not known")
+        try:
+            run(operation)
+        except NotValidError as refusal:
+            if "report_index" in operation:
+                self.refused.add(operation["report_index"])
+            return refusal
+        return None
+
+    def do_shard(self, operation: dict[str, Any]) -> None:
+        report, context = self._report(operation), self._context()
+        rand = _row(report["rand"])
+        _demand(rand.shape[1] == self.prio3.rand_size, "the coins have a wrong size")
+        meas = self.prio3.circuit.encode_all([report["measurement"]])
+        made = self.prio3.shard(context, meas, self._nonce(report), rand)
+        _same(
+            "public_share", instances.encode_public(made.public).tobytes(), report["public_share"]
+        )
+        _each_server("input shares", report["input_shares"], self.prio3)
+        for place, share in enumerate(made.inputs):
+            encoded = instances.encode_input(self.prio3, share)
+            _same(f"input share {place}", encoded.tobytes(), report["input_shares"][place])
+
+    def do_verify_init(self, operation: dict[str, Any]) -> None:
+        report, place = self._report(operation), self._place(operation)
+        context, nonce = self._context(), self._nonce(report)
+        self._no_parameter()
+        key = bytes.fromhex(self.vector["verify_key"])
+        _demand(len(key) == SEED, "the verification key has a wrong size")
+        public = instances.decode_public(self.prio3, _row(report["public_share"]))
+        share, fits = instances.decode_input(self.prio3, place, _row(report["input_shares"][place]))
+        _demand(bool(fits.all()), "an element of the input share is not below the modulus")
+        state, verifier = self.prio3.verify_init(
+            key, context, place, nonces=nonce, public=public, share=share
+        )
+        _demand(bool(state.fit.all()), "the test point is a root of unity")
+        self.states[operation["report_index"], place] = state
+        encoded = instances.encode_verifier(self.prio3, verifier).tobytes()
+        _same(f"verifier share {place}", encoded, report["verifier_shares"][0][place])
+
+    def do_verifier_shares_to_message(self, operation: dict[str, Any]) -> None:
+        report, context = self._report(operation), self._context()
+        self._no_parameter()
+        _only_round(operation, 0)
+        shares = []
+        for encoded in report["verifier_shares"][0]:
+            share, fits = instances.decode_verifier(self.prio3, _row(encoded))
+            _demand(bool(fits.all()), "an element of a verifier share is not below the modulus")
+            shares.append(share)
+        _demand(len(shares) == self.prio3.shares, "a server's verifier share is missing")
+        message, valid = self.prio3.combine(context, shares)
+        _demand(bool(valid.all()), "proof verifier check failed")
+        _same("verifier message", message.tobytes(), report["verifier_messages"][0])
+
+    def do_verify_next(self, operation: dict[str, Any]) -> None:
+        report, place = self._report(operation), self._place(operation)
+        _only_round(operation, 1)
+        message = _row(report["verifier_messages"][0])
+        _demand(
+            message.shape[1] == Sizes(self.prio3).message,
+            "the verifier message has a wrong size",
+        )
+        state = self.states.get((operation["report_index"], place))
+        if state is None:
+            raise MismatchError("verify_next comes without a verify_init that succeeded")
+        _demand(bool(self.prio3.verify_next(state, message).all()), "joint randomness check failed")
+        encoded = self.prio3.circuit.field.encode(state.outputs).tobytes()
+        _same(f"output share {place}", encoded, report["out_shares"][place])
+
+    def do_aggregate(self, operation: dict[str, Any]) -> None:
+        place = self._place(operation)
+        self._no_parameter()
+        counted = [
+            report["out_shares"][place]
+            for index, report in enumerate(self.vector["reports"])
+            if index not in self.refused
+        ]
+        total = self.prio3.aggregate(self._outputs("output", counted))
+        encoded = self.prio3.circuit.field.encode(total[None]).tobytes()
+        _same(f"aggregate share {place}", encoded, self.vector["agg_shares"][place])
+
+    def do_unshard(self, _operation: dict[str, Any]) -> None:
+        self._no_parameter()
+        _each_server("aggregate shares", self.vector["agg_shares"], self.prio3)
+        shares = self._outputs("aggregate", self.vector["agg_shares"])
+        result = self.prio3.circuit.decode(self.prio3.aggregate(shares))
+        if result != self.vector["agg_result"]:
+            raise MismatchError("the result differs")
+
+    def _outputs(self, what: str, encoded: list[str]) -> WordArray:
+        """What is summed, (n, output_len, words), from the shares of a file."""
+        circuit = self.prio3.circuit
+        rows = [_row(each) for each in encoded]
+        size = circuit.output_len * circuit.field.size
+        _demand(all(row.shape[1] == size for row in rows), f"an {what} share has a wrong size")
+        joined = np.concatenate([np.zeros((0, size), np.uint8), *rows])
+        elements, fits = circuit.field.decode(joined)
+        _demand(bool(fits.all()), f"an element of an {what} share is not below the modulus")
+        return elements
+
+    def _report(self, operation: dict[str, Any]) -> dict[str, Any]:
+        index = operation["report_index"]
+        _expect_place("report", index, len(self.vector["reports"]))
+        report: dict[str, Any] = self.vector["reports"][index]
+        return report
+
+    def _place(self, operation: dict[str, Any]) -> int:
+        place: int = operation["aggregator_id"]
+        _expect_place("server", place, self.prio3.shares)
+        return place
+
+    def _context(self) -> bytes:
+        context = bytes.fromhex(self.vector["ctx"])
+        _demand(len(context) <= LONGEST_TAG - TAG_PREFIX, "the context is too long")
+        return context
+
+    def _nonce(self, report: dict[str, Any]) -> ByteArray:
+        nonce = _row(report["nonce"])
+        _demand(nonce.shape[1] == NONCE, f"a nonce must have {NONCE} bytes")
+        return nonce
+
+    def _no_parameter(self) -> None:
+        _demand(self.vector["agg_param"] == "", "Prio3 has no aggregation parameter")
+
+
+def _multiproof(vector: dict[str, Any]) -> Prio3:
+    """The number of proofs is no field of the file: the length of the leader's shares tells it, of
+    the longest where one was cut short.
+    """
+    parameters = (
+        vector["length"],
+        vector["max_measurement"],
+        vector["chunk_length"],
+        vector["shares"],
+    )
+    one = instances.prio3_sum_vec_with_multiproof(*parameters, proofs=1)
+    longest = max(len(report["input_shares"][0]) // 2 for report in vector["reports"])
+    elements = (longest - SEED) // one.circuit.field.size
+    proofs = (elements - one.circuit.meas_len) // flp.proof_len(one.circuit)
+    return instances.prio3_sum_vec_with_multiproof(*parameters, proofs=proofs)
+
+
+INSTANCES: dict[str, Callable[[dict[str, Any]], Prio3]] = {
+    "Prio3Count": lambda v: instances.prio3_count(v["shares"]),
+    "Prio3Sum": lambda v: instances.prio3_sum(v["max_measurement"], v["shares"]),
+    "Prio3SumVec": lambda v: instances.prio3_sum_vec(
+        v["length"], v["max_measurement"], v["chunk_length"], v["shares"]
+    ),
+    "Prio3SumVecWithMultiproof": _multiproof,
+    "Prio3Histogram": lambda v: instances.prio3_histogram(
+        v["length"], v["chunk_length"], v["shares"]
+    ),
+    "Prio3MultihotCountVec": lambda v: instances.prio3_multihot_count_vec(
+        v["length"], v["max_weight"], v["chunk_length"], v["shares"]
+    ),
+    "Prio3BoundedVector": lambda v: instances.prio3_bounded_in_calls(
+        v["length"], v["bound"], v["bits"], v["calls"], shares=v["shares"], proofs=v["proofs"]
+    ),
+    "Prio3HigherDegree": lambda v: instances.prio3_higher_degree(v["shares"]),
+}
+
+
+def _row(hexadecimal: str) -> ByteArray:
+    return np.frombuffer(bytes.fromhex(hexadecimal), np.uint8)[None]
+
+
+def _same(what: str, made: bytes, expected: str) -> None:
+    if made != bytes.fromhex(expected):
+        raise MismatchError(f"{what} differs")
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise NotValidError(otherwise)
+
+
+def _expect_place(what: str, place: int, count: int) -> None:
+    if not 0 <= place < count:
+        raise MismatchError(f"there is no {what} {place} among {count}")
+
+
+def _only_round(operation: dict[str, Any], expected: int) -> None:
+    if operation["round"] != expected:
+        raise MismatchError(f"Prio3 has one round, got {operation['round']}")
+
+
+def _each_server(what: str, found: list[str], prio3: Prio3) -> None:
+    if not len(found) == prio3.shares:
+        raise MismatchError(f"{len(found)} {what} for {prio3.shares} servers")
