@@ -43,15 +43,30 @@ _SCRAPES = 6.0  # seconds in which there is one
 _PATIENCE = 60.0  # seconds for a query to give something
 _TIMES = 3  # that everybody comes
 _LABEL = re.compile(r"\{\{(\w+)\}\}")
+_CHOSEN = {"$campaign": ".*", "$__rate_interval": "1m"}  # what Grafana puts in
+_VALUES = re.compile(r"label_values\((\w+), (\w+)\)")
 
 
 def queries(board: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Title, expression and legend of every query."""
-    return [
+    """Title, expression and legend of every query, with all campaigns chosen; and what the lists
+    are made of from which one chooses.
+    """
+    found = [
         (panel["title"], target["expr"], target["legendFormat"])
         for panel in board["panels"]
-        for target in panel["targets"]
+        for target in panel.get("targets", ())  # rows have none
     ]
+    for choice in board["templating"]["list"]:
+        if choice["type"] == "query":
+            metric, label = _VALUES.findall(choice["query"]["query"])[0]
+            found.append((choice["label"], f"count by ({label}) ({metric})", f"{{{{{label}}}}}"))
+    return [(title, _with_choices(expression), legend) for title, expression, legend in found]
+
+
+def _with_choices(expression: str) -> str:
+    for name, chosen in _CHOSEN.items():
+        expression = expression.replace(name, chosen)
+    return expression
 
 
 @contextmanager
@@ -120,6 +135,7 @@ async def visit(door: Doorstep) -> None:
             await each.send("POST", "/v1/report", door.uninvited, each.report())
             await each.send("POST", "/v1/enrol", door.revoked, door.token_of_revoked)
             await each.raw("GET", "/nowhere", {}, b"")
+        door.watch.refuse("too many")  # as the door in front of it says
         await asyncio.sleep(_SCRAPES)
 
 

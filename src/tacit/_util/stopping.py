@@ -11,6 +11,7 @@ others, so it imports nothing heavy.
 What is on disk is there whole or not at all, whoever is killed: small files, and SQLite.
 """
 
+import fcntl
 import os
 import signal
 import sqlite3
@@ -116,6 +117,20 @@ def read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:
         os.unlink(draft)
     _keep_folder(path.parent)
     return path.read_bytes()
+
+
+@contextmanager
+def alone_in(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Nobody else is inside for this folder, in this process or another: what is read in it inside
+    is still so when it is written anew. Without `wait` a `BlockingIOError`, if somebody is.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(held)  # which lets others in
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -14,7 +14,6 @@ It is run by somebody other than the coordinator. Only `tacit.cli` may import it
 protocol, never coordinator or device.
 """
 
-import asyncio
 import hmac
 import logging
 import sqlite3
@@ -37,6 +36,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tacit._util.checks import whole
+from tacit._util.kernels import cores
 from tacit._util.stopping import make_private, use_journal
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
@@ -52,6 +52,7 @@ from tacit.service.protocol.succession import (
     KeyRing,
     find_first,
 )
+from tacit.service.protocol.waiting import Turns
 from tacit.service.protocol.web import answer_http_error, error
 from tacit.sums.halves import TallyLaw
 from tacit.sums.protocol import Block, HelperSide, SumRequest
@@ -337,7 +338,7 @@ class Helper:
         self._sheets = sheets
         # a key that was replaced is not heard again, whatever the command line says
         self._campaigns = {sheets.key_in_use(name.lower()) for name in campaigns}
-        self._turns: dict[str, asyncio.Semaphore] = {}
+        self._turns = Turns(_AT_ONCE, cores())
         self._minimum = whole("minimum", minimum, 1)
         self._noise = secure() if noise is None else noise
         self.watch = Watch(sheets.ping, lambda: {"": self._figures()})
@@ -456,7 +457,7 @@ class Helper:
         self._sheets.follow(line)
         before = {key.hex() for key in line.keys}
         for name in before:
-            self._turns.pop(name, None)
+            self._turns.forget(name)
         self._campaigns = self._campaigns - before | {campaign}
         log.info("a campaign's key was replaced, as the one before it says")
         return True
@@ -481,7 +482,7 @@ class Helper:
                 if not self._serves(by, request.headers.get(STATEMENTS, "")):
                     return error("forbidden", 403)
                 prove(request.scope, by.encode())
-                async with self._turns.setdefault(by, asyncio.Semaphore(_AT_ONCE)):
+                async with self._turns.turn_of(by):
                     said = await run_in_threadpool(work, body, speaker)
             except WireError:
                 return error("malformed", 400)

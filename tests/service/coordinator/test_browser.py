@@ -85,6 +85,7 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             page.get_by_label("Admin key").fill(ADMIN)
             page.get_by_role("button", name="Log").click()  # an administrator may still look
             page.get_by_text("50 lines, the latest first.").wait_for()
+            page.get_by_role("cell", name="done", exact=True).first.wait_for()
             page.get_by_role("button", name="Earlier").click()
             page.get_by_role("cell", name="refused").first.wait_for()
             for scheme, width in (("light", 390), ("dark", 390), ("dark", 1280), ("light", 1280)):

@@ -265,6 +265,17 @@ def test_before_anything_is_known_there_is_no_chart():
     assert levels.figures == (("round", "The data user's sample alone"), ("\N{EN DASH}", "10 ± 3"))
 
 
+def test_where_nobody_was_asked_the_page_says_what_there_is_and_draws_no_curve():
+    """It drew one line across rounds that never were, and said that nothing was asked "yet"."""
+    over = {"state": "ended", "ended": "owners ran out before the first round", "progress": []}
+    text = Outline(shown := page(figures(**over, questions=[]))).text
+    assert "Nobody's answers are in what is published." in text
+    assert "The data user's sample alone: 90.0 ± 3.0 % right answers." in text
+    assert " yet" not in text
+    assert 'class="chart' not in shown
+    assert 'class="chart' in page(figures(questions=[], progress=[]))  # before the first step
+
+
 @pytest.mark.parametrize("rounds", [1, 3, 200])
 def test_charts_of_any_length_stay_on_their_sheet(rounds):
     rng = np.random.default_rng(rounds)

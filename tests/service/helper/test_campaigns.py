@@ -471,7 +471,7 @@ def test_a_campaign_has_so_many_keys_at_a_helper(tmp_path):
     assert found[:MOST] == [200] * MOST
     assert found[MOST] == 507
     assert found[MOST + 1] == 403  # it comes from a key that was never heard
-    assert len(made._turns) == 1
+    assert len(made._turns.names) == 1
     assert len(made._sheets.kept()) == 1  # what the first key kept is the last one's
     made._sheets.close()
     with sqlite3.connect(tmp_path / "released.db") as connection:

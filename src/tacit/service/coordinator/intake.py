@@ -298,7 +298,9 @@ class Intake:
         held = select(questions.c.state).where(this).with_for_update()
         is_open = connection.execute(held).scalar() == OPEN
         status = owner_statuses(connection, self._store.id, number, [owner]).get(owner)
-        if status is None or status.report is not None or not is_open:
+        if status is None or status.owner_id is None:
+            return Outcome.STRANGE  # it said so a moment ago, to another worker
+        if status.report is not None or not is_open:
             return Outcome.LATE
         place = self._store.about(invitations, number) & (invitations.c.owner == status.owner_id)
         connection.execute(delete(invitations).where(place))

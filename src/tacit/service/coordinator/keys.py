@@ -17,6 +17,7 @@ import logging
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -26,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from sqlalchemy import ColumnElement, Connection, func, insert, inspect, select, update
 
 from tacit._util.checks import bad
-from tacit._util.stopping import replace_file
+from tacit._util.stopping import alone_in, replace_file
 from tacit.learners.query import PURPOSE
 from tacit.service.coordinator import tables
 from tacit.service.coordinator.store import COORDINATOR, Store, rename
@@ -129,17 +130,19 @@ class CampaignKeys:
 
     def hear_helper(self, said: tuple[bytes, ...], helper: bytes) -> None:
         """Take what the helper says of its keys, if it goes on from what is known."""
-        known = self.statements
-        told = replace(known, helper=said)
-        if told == known or not told.follows(known):
+        if said == self.statements.helper:
             return
         try:
             HELPER.line(said, helper)
         except WireError:
             return
-        self._said = told
-        if self._file is not None:
-            replace_file(self._file, encode(told))
+        with nullcontext() if self._file is None else alone_in(self._file.parent):
+            known = self.statements  # the campaign's key may be replaced by now
+            told = replace(known, helper=said)
+            if told.follows(known):
+                self._said = told
+                if self._file is not None:
+                    replace_file(self._file, encode(told))
 
 
 def renew_signatures(store: Store, keys: CampaignKeys) -> None:
@@ -201,9 +204,10 @@ class PeerRenewals:
                 return 410
             if said.turn not in self._free_turns(connection, owner_id):
                 return 409
+            if not rename(connection, self._store.id, owner, said.new.hex()):
+                return 403  # it left meanwhile, or somebody else goes by that key now
             row = {"campaign": self._store.id, "old": owner, "owner": owner_id, "turn": said.turn}
             connection.execute(insert(renewals).values(**row, data=statement))
-            rename(connection, self._store.id, owner, said.new.hex())
             return 200
 
     def knows(self, owner: str) -> bool:
@@ -337,20 +341,22 @@ def add_administrator(file: Path, name: str, roles: Sequence[str]) -> str:
         raise bad("name", f"letters, digits and _, and none of {', '.join(sorted(_OTHERS))}", name)
     if not (roles and set(roles) <= set(ROLES)):
         raise bad("roles", f"some of {', '.join(ROLES)}", ", ".join(roles))
-    lines = _text_of(file)
-    if name in _names_of(lines):
-        raise bad("name", "new; see tacit admin dismiss, tacit identity administrator", name)
     key = secrets.token_urlsafe(32)
-    _write(file, [*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}"])
+    with alone_in(file.parent):
+        lines = _text_of(file)
+        if name in _names_of(lines):
+            raise bad("name", "new; see tacit admin dismiss, tacit identity administrator", name)
+        _write(file, [*lines, f"{name} {','.join(roles)} {_hash(key.encode()).hex()}"])
     return key
 
 
 def dismiss_administrator(file: Path, name: str) -> None:
     """Take an administrator out of a file: its key is good for nothing from now on."""
-    lines = _text_of(file)
-    if name not in _names_of(lines):
-        raise bad("name", f"one of {file}: {', '.join(_names_of(lines)) or 'nobody'}", name)
-    _write(file, [line for line in lines if line.split()[0] != name])
+    with alone_in(file.parent):
+        lines = _text_of(file)
+        if name not in _names_of(lines):
+            raise bad("name", f"one of {file}: {', '.join(_names_of(lines)) or 'nobody'}", name)
+        _write(file, [line for line in lines if line.split()[0] != name])
 
 
 def _write(file: Path, lines: Sequence[str]) -> None:
@@ -365,10 +371,12 @@ def replace_administrator(state: Path, name: str) -> str:
     if name == FIRST and (state / "admin.key").exists():
         replace_file(state / "admin.key", key.encode())
         return key
-    lines = _text_of(others)
-    if name not in _names_of(lines):
-        raise bad("name", f"that of an administrator in {state}", name)
-    _write(others, [_with_key(line, key) if line.split()[0] == name else line for line in lines])
+    with alone_in(state):
+        lines = _text_of(others)
+        if name not in _names_of(lines):
+            raise bad("name", f"that of an administrator in {state}", name)
+        changed = (_with_key(line, key) if line.split()[0] == name else line for line in lines)
+        _write(others, list(changed))
     return key
 
 

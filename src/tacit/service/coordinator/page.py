@@ -45,7 +45,8 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
     asked = [_question(question) for question in status["questions"]]
     bars = comparison_of(status)
     # a campaign of one step has no curve: two bars say all that one dot would
-    chart = chart_of(status) if bars is None or status["rounds"] > 1 else None
+    has_curve = status["questions"] or status["state"] != ENDED  # it may come to one
+    chart = chart_of(status) if has_curve and (bars is None or status["rounds"] > 1) else None
     return _TEMPLATES.get_template("campaign.html").render(
         status=status,
         here=root,
@@ -61,6 +62,7 @@ def page(status: dict[str, Any], root: str = "", readers: Readers = Readers()) -
         bars=bars,
         about=f"The sample has {status['sample']:,} rows. {_about_sample(status)}",
         chart=None if chart is None else draw(chart),
+        unasked=_unasked(status),
         present=status["owners"]["enrolled"] - status["owners"]["revoked"],
         gain=_gain(status),
         weighed=any(voice["weight"] is not None for voice in status["voices"]),
@@ -175,6 +177,16 @@ def _gain(status: dict[str, Any]) -> str:
         better, worse = worse, better
     part = measure_of(status).part
     return f"{when} {better} is better than {worse}, by {abs(difference):.1%} of {part}."
+
+
+def _unasked(status: dict[str, Any]) -> str:
+    """What there is, where a campaign ended before anybody was asked."""
+    alone, measure = status["public_only"], measure_of(status)
+    said = "Nobody's answers are in what is published."
+    if alone is None:
+        return said
+    right, doubt = 100 * (1 - alone["error"]), 100 * BAR * alone["stderr"]
+    return f"{said} The data user's sample alone: {right:.1f} ± {doubt:.1f} % {measure.right}."
 
 
 _IN_HALVES = (

@@ -176,6 +176,9 @@ class Records:
         with self._store.transaction() as connection:
             unused = self._store.mine(tokens) & tokens.c.used.is_(False)
             these = unused & tokens.c.token.startswith(beginning, autoescape=True)
+            # in the order of those who enrol, so that neither waits for the other for ever
+            held = select(tokens.c.token).where(these).order_by(tokens.c.token).with_for_update()
+            connection.execute(held)
             return connection.execute(delete(tokens).where(these)).rowcount
 
     def archive(self, *, keep_readers: bool = False) -> bool:
@@ -187,7 +190,8 @@ class Records:
         figures = View(self._store, key).status()
         with self._store.transaction() as connection:
             present = self._store.mine(owners) & owners.c.revoked.is_(False)
-            keys = connection.execute(select(owners.c.owner).where(present)).scalars().all()
+            those = select(owners.c.owner).where(present).order_by(owners.c.id).with_for_update()
+            keys = connection.execute(those).scalars().all()
             done = self._store.archive(json.dumps({**figures, "voices": []}))
             if done and keep_readers and keys:
                 names = [reader_name(self._store.id, each) for each in sorted(keys)]
@@ -228,10 +232,10 @@ class Records:
         owner.
         """
         with self._store.transaction() as connection:
+            leave_out(connection, self._store.id, owner)  # first: from here on it keeps its key
             row = connection.execute(select(owners).where(self._is(owner))).first()
             if row is None:
                 return None
-            leave_out(connection, self._store.id, owner)
             state = select(campaign.c.state).where(self._store.mine(campaign))
             is_over = connection.execute(state).scalar_one() == ENDED
             went, stays = ["its key", "its token's hash"], [f"that owner {row.id} was invited"]

@@ -31,6 +31,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import IntegrityError
 
 from tacit.service.coordinator import sql, tables
 from tacit.service.coordinator.sql import Database
@@ -292,7 +293,9 @@ class Store:
             self._check_room(len(new))
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
-            connection.execute(added, [{**every, "token": self.hide(token)} for token in new])
+            # in the order of everybody who adds, uses or deletes some: none waits for another
+            hidden = sorted(self.hide(token) for token in new)
+            connection.execute(added, [{**every, "token": token} for token in hidden])
 
     def make_tokens(self, new: int, *, expires: float | None = None, maker: str = "") -> list[str]:
         """So many; none is made where there is no room for all."""
@@ -485,11 +488,15 @@ class Store:
 
 def rename(connection: Connection, number: int, owner: str, new: str) -> bool:
     """Have an owner of a campaign go by another key, in what was done, too; and note that. False:
-    another worker was faster, and nobody goes by the old one.
+    another worker was faster, and nobody goes by the old one, or somebody else by the new one.
     """
     mine = update(owners).where(owners.c.campaign == number, owners.c.owner == owner)
     mine = mine.where(owners.c.revoked.is_(False))
-    if not connection.execute(mine.values(owner=new)).rowcount:
+    try:
+        with connection.begin_nested():
+            if not connection.execute(mine.values(owner=new)).rowcount:
+                return False
+    except IntegrityError:
         return False
     named = update(acts).where(acts.c.campaign == number, acts.c.about == owner)
     connection.execute(named.values(about=new))

@@ -8,6 +8,7 @@ was replaced is never gone back to, because what was seen of keys is kept in the
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tacit._util.stopping import replace_file
+from tacit._util.stopping import alone_in, replace_file
 from tacit.data.sample import ColumnRoles
 from tacit.data.table_file import TableFile, read_owned
 from tacit.learners.owners.sum_query import SealedQuery
@@ -151,8 +152,22 @@ async def replace_owner_keys(
     of a table. How many there are.
 
     The new secret is on disk before anybody hears of it and in use when all have been taken, so it
-    can be done again after a kill: who has gone over already stays so.
+    can be done again after a kill: who has gone over already stays so. Two at once would make two
+    of it, of which one is nobody's.
     """
+    with ExitStack() as held:
+        try:
+            held.enter_context(alone_in(home.folder, wait=False))
+        except BlockingIOError:
+            raise ValueError(
+                f"keys of {home.folder} are being replaced: nothing was sent"
+            ) from None
+        return await _replace_keys(home, link, table, pinned)
+
+
+async def _replace_keys(
+    home: Home, link: Link, table: tuple[Path, str] | None, pinned: bytes | None
+) -> int:
     greeted = read_greeting(await link.greet(), pinned)
     campaign = link.campaign = greeted.first
     if not home.has_joined(campaign):

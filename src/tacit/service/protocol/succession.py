@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit._util.checks import bad, whole
-from tacit._util.stopping import read_or_create, replace_file
+from tacit._util.stopping import alone_in, read_or_create, replace_file
 from tacit.wire import WireError, decode, encode, message
 from tacit.wire.envelopes import KEY, SIGNATURE, preimage, public_bytes
 
@@ -313,6 +313,11 @@ class KeyRing:
     @classmethod
     def at(cls, folder: Path, kind: KeyKind) -> "KeyRing":
         """The keys in a folder; the first is made on first use."""
+        with alone_in(folder):
+            return cls._read(folder, kind)
+
+    @classmethod
+    def _read(cls, folder: Path, kind: KeyKind) -> "KeyRing":
         secret = read_or_create(folder / kind.file, lambda: os.urandom(KEY))
         said = folder / SAID
         statements = read_successions(said).of(kind)
@@ -335,18 +340,20 @@ class KeyRing:
     @classmethod
     def rotate(cls, folder: Path, kind: KeyKind) -> "KeyRing":
         """Put a new key in the place of the present one. Whoever is killed in the middle has done
-        it or not: the statement decides, and is there before the new key is in use.
+        it or not: the statement decides, and is there before the new key is in use. Of two at once
+        the second replaces the key of the first.
         """
-        ring = cls.at(folder, kind)
-        if not len(ring.statements) < MOST:
-            raise ValueError(f"a key can be replaced at most {MOST} times")
-        fresh = os.urandom(KEY)
-        name = ring.line.current.hex()[:16]
-        read_or_create(folder / "retired" / f"{name}.key", lambda: ring.secret)
-        replace_file(folder / f"{kind.file}.next", fresh)
-        statements = (*ring.statements, kind.state(ring.secret, fresh))
-        said = replace(read_successions(folder / SAID), **{kind.part: statements})
-        replace_file(folder / SAID, encode(said))
-        replace_file(folder / kind.file, fresh)
-        (folder / f"{kind.file}.next").unlink()
-        return cls.at(folder, kind)
+        with alone_in(folder):
+            ring = cls._read(folder, kind)
+            if not len(ring.statements) < MOST:
+                raise ValueError(f"a key can be replaced at most {MOST} times")
+            fresh = os.urandom(KEY)
+            name = ring.line.current.hex()[:16]
+            read_or_create(folder / "retired" / f"{name}.key", lambda: ring.secret)
+            replace_file(folder / f"{kind.file}.next", fresh)
+            statements = (*ring.statements, kind.state(ring.secret, fresh))
+            said = replace(read_successions(folder / SAID), **{kind.part: statements})
+            replace_file(folder / SAID, encode(said))
+            replace_file(folder / kind.file, fresh)
+            (folder / f"{kind.file}.next").unlink()
+            return cls._read(folder, kind)

@@ -1,5 +1,6 @@
 """Who waits, and whose turn it is: allowances by name, addresses and how they are written, where
-members have come from, and a line in which members have equal shares.
+members have come from, a line in which members have equal shares, and turns at work that takes
+long.
 
 A member speaks for the last few addresses that it came from, and for none while it comes on more
 connections than anybody needs. Of those that wait an address has its turn as often as members speak
@@ -7,10 +8,11 @@ for it; one for which nobody does, once. So one member, from however many addres
 the turns of few, and others never wait for more than their share.
 """
 
+import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from heapq import heappop, heappush
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 from itertools import count
@@ -20,6 +22,8 @@ from tacit._util.checks import bad
 
 _NAMES = 10_000  # names remembered
 _PLACES = 4  # addresses that one member speaks for
+_BESIDE = 10.0  # seconds for which whoever asked counts as one that asks
+_LEAST = 0.5  # of a processor, that anybody has, however many ask
 
 
 def now() -> float:
@@ -217,3 +221,48 @@ class WaitingRoom(Generic[V]):
         end = begin + 1 / max(self._weight(address), 1)
         turn = self._turns[address] = _Turn(end, not is_new, next(self._ticket), begin, address)
         heappush(self._line, turn)
+
+
+class Turns:
+    """Turns at work that takes long: so many at once for each name, and for as long as others ask
+    beside it no more of the time than its share: of the processors, but at least half of one and at
+    most one. Who is alone, or asks now and then, never waits. So one that asks without end leaves
+    time to those that do not, and threads that would compute beside it have it.
+    """
+
+    def __init__(self, at_once: int, processors: int) -> None:
+        self._at_once, self._processors = at_once, processors
+        self._slots: dict[str, asyncio.Semaphore] = {}
+        self._asked: dict[str, float] = {}  # when each asked last
+        self._due: dict[str, float] = {}  # when each has had no more than its share
+
+    @asynccontextmanager
+    async def turn_of(self, name: str) -> AsyncIterator[None]:
+        """Wait for a turn; what is done inside is what it takes."""
+        self._asked[name] = now()
+        async with self._slots.setdefault(name, asyncio.Semaphore(self._at_once)):
+            while self._share and (early := self._due.get(name, 0.0) - now()) > 0:
+                await asyncio.sleep(min(early, 1.0))
+            began = now()
+            try:
+                yield
+            finally:
+                if share := self._share:
+                    before = max(self._due.get(name, 0.0), began)
+                    self._due[name] = before + (now() - began) / share
+
+    @property
+    def names(self) -> set[str]:
+        """Who has asked."""
+        return set(self._asked)
+
+    def forget(self, name: str) -> None:
+        """Nobody goes by that name any more."""
+        for known in (self._slots, self._asked, self._due):
+            known.pop(name, None)
+
+    @property
+    def _share(self) -> float:
+        """Seconds a second that each may take while others ask as well; 0: nobody does."""
+        beside = sum(asked > now() - _BESIDE for asked in self._asked.values())
+        return min(max(self._processors / beside, _LEAST), 1.0) if beside > 1 else 0.0

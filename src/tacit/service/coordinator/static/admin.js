@@ -31,13 +31,23 @@ const COLUMNS = {
   expires: "Until (UTC)",
 };
 const MOMENTS = ["at", "made", "expires"];
+// Statuses of answers, as the log has them, in words.
+const OUTCOMES = {
+  200: "done",
+  400: "malformed",
+  403: "refused",
+  404: "not found",
+  409: "ended before",
+  507: "no room",
+};
 const KEY = /^[0-9a-f]{64}$/;
 
 function cell(kind, name, value) {
   const made = document.createElement(kind);
   const moment = MOMENTS.includes(name) && value;
-  const text = moment ? new Date(1000 * value).toISOString().slice(0, 19).replace("T", " ") : String(value ?? "");
-  made.className = "words";
+  const said = name === "outcome" ? (OUTCOMES[value] ?? value) : value;
+  const text = moment ? new Date(1000 * value).toISOString().slice(0, 19).replace("T", " ") : String(said ?? "");
+  made.className = moment ? "words moment" : "words";
   if (!KEY.test(text)) made.textContent = text;
   else {
     // its beginning is shown; all of it is there to be copied

@@ -1,0 +1,168 @@
+"""Two at the same rows, or files, at the same moment: none is lost, counted twice, or left behind,
+and whoever is second is told what is so.
+
+What is tried is not left to luck: the second begins while the transaction of the first is open, and
+goes on when that is committed. With the sources of before each of these tests fails, with
+PostgreSQL, whose writers do not wait for each other, but where it is said.
+"""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import func, select
+
+from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.keys import PeerRenewals
+from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
+from tacit.service.coordinator.records import Records
+from tacit.service.coordinator.store import Store
+from tacit.service.coordinator.tables import (
+    OF_OWNERS,
+    OPEN,
+    Question,
+    outcomes,
+    renewals,
+    token_hash,
+    tokens,
+)
+from tacit.service.protocol.succession import Renewal
+from tacit.wire.envelopes import public_bytes
+from tests.service.coordinator.made import at_once, enrol
+
+TOKENS = [f"token number {place:04d}" for place in range(4)]
+NORTH, SOUTH, NEW, OTHER = (f"{place:064x}" for place in range(1, 5))
+
+
+@pytest.fixture
+def other(store, database):
+    """Another worker, at the campaign of `store`, in which north and south take part."""
+    store.add_tokens(TOKENS)
+    for owner, token in zip((NORTH, SOUTH), TOKENS, strict=False):
+        assert enrol(store, owner, token, owner[-1])
+    made = Store(database)
+    assert made.id == store.id
+    yield made
+    made.close()
+
+
+def between(store, first, second):
+    """What `first` and `second` said, which began while the transaction of the first was open."""
+    with ThreadPoolExecutor(1) as pool:
+        with store.transaction():
+            said = first()
+            told = pool.submit(second)
+            time.sleep(0.3)  # until it waits, or has gone past what it should have waited for
+        return said, told.result(timeout=60)
+
+
+def rows(store, table):
+    with store.snapshot() as connection:
+        mine = select(func.count()).select_from(table).where(store.mine(table))
+        return connection.execute(mine).scalar_one()
+
+
+def test_who_is_forgotten_while_its_key_is_replaced_is_gone_or_still_there(store, other):
+    """It had no key, was not revoked either, and was asked and waited for."""
+    said, told = between(
+        store, lambda: store.rekey(NORTH, NEW), lambda: Records(other).forget(NORTH)
+    )
+    assert said is True
+    assert told is None  # nobody goes by that key
+    assert Records(store).describe_owner(NEW) is not None
+    assert Records(store).forget(NEW) is not None
+    assert len(store.owners_present()) == 1
+    assert NEW not in {act.about for act in Records(store).acts()}
+
+
+def test_of_two_owners_that_want_one_key_one_has_it(store, other):
+    """The second was told of a failure of ours."""
+    assert between(store, lambda: store.rekey(NORTH, NEW), lambda: other.rekey(SOUTH, NEW)) == (
+        True,
+        False,
+    )
+    assert store.is_member(NEW)
+    assert store.is_member(SOUTH)
+    assert between(
+        store, lambda: enrol(store, OTHER, TOKENS[2]), lambda: other.rekey(SOUTH, OTHER)
+    ) == (True, False)
+    assert store.is_member(SOUTH)
+
+
+def test_a_peer_does_not_take_the_key_of_one_that_is_enrolling(store, other):
+    """It was told of a failure of ours."""
+    old, new = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    owner, taken = (public_bytes(key.public_key()).hex() for key in (old, new))
+    assert enrol(store, owner, TOKENS[2], "peer")
+    said = Renewal(b"k" * 32, bytes.fromhex(owner), bytes.fromhex(taken), 1)
+    renewed = lambda: PeerRenewals(other).take(owner, said, said.sign(old, new))  # noqa: E731
+    assert between(store, lambda: enrol(store, taken, TOKENS[3]), renewed) == (True, 403)
+    assert rows(store, renewals) == 0
+    assert store.is_member(owner)
+
+
+def test_who_declines_by_two_workers_is_counted_once(store, other):
+    """What it said was counted twice."""
+    digest = b"d" * 32
+    asked = Question(1, digest, b"signed", OPEN, 0.0, 60.0, None)
+    store.ask(asked, store.owners_waiting(), spend=True)
+    key = Ed25519PrivateKey.generate().public_key()
+    said, told = between(
+        store,
+        lambda: Intake(store, key).decline([(NORTH, digest)]),
+        lambda: Intake(other, key).decline([(NORTH, digest)]),
+    )
+    assert (said, told) == ([Outcome.DECLINED], [Outcome.STRANGE])
+    with store.snapshot() as connection:
+        mine = select(outcomes.c.count).where(outcomes.c.outcome == "declined")
+        assert connection.execute(mine).scalars().all() == [1]
+
+
+def test_tokens_in_another_order_keep_nobody_waiting_for_ever(store, other):
+    """Each waited for a token of the other until the database ended one of them."""
+    many = [f"one of many tokens {place:05d}" for place in range(1500)]
+    workers = [store, other]
+
+    def add(place):
+        workers[place % 2].add_tokens(many if place % 2 else many[::-1])
+
+    for _ in range(4):
+        assert at_once(add) == [None] * 4
+        assert Records(store).withdraw_tokens() in {len(many), len(many) + 2}
+
+
+def test_who_enrols_while_tokens_are_withdrawn_is_not_in_the_way(store, other):
+    """Each waited for a token of the other, too, where they lie in another order than they are used
+    in.
+    """
+    Records(store).withdraw_tokens()
+    first, middle, last = sorted(
+        (f"a token of three: {place}" for place in range(3)), key=token_hash
+    )
+    for token in (last, first, middle):
+        store.add_tokens([token])
+    come = [Newcomer(f"{place:064x}", token) for place, token in enumerate((first, middle, last))]
+
+    def hold():
+        with store.transaction() as connection:
+            held = tokens.c.token == store.hide(middle)
+            connection.execute(select(tokens.c.token).where(held).with_for_update())
+
+    def both(place):
+        time.sleep(0.1 * place)
+        return Records(other).withdraw_tokens() if place else Enrolment(other).admit(come)
+
+    _, (admitted, withdrawn) = between(store, hold, lambda: at_once(both, times=2))
+    assert admitted.count(Admission.YES) + withdrawn == 3
+
+
+def test_who_enrols_while_a_campaign_is_archived_leaves_nothing_behind(store, other):
+    """(So it was before, by the order in which an archive deletes.)"""
+    store.end("rounds", b"model")
+    said, told = between(
+        store, lambda: enrol(store, NEW, TOKENS[2]), lambda: other.archive('{"voices": []}')
+    )
+    assert (said, told) == (True, True)
+    assert [table.name for table in OF_OWNERS if rows(store, table)] == []
+    assert not enrol(other, OTHER, TOKENS[3])
