@@ -22,7 +22,7 @@ from benchmarks.tables import Table, Verdict
 from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
 
-from tacit.algorithms.wide_start import SMOOTH, wide_map
+from tacit.algorithms.wide_features import SMOOTH, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit_papers.evidence_benchmarks import digest_of_benchmark
 

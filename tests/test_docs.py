@@ -35,7 +35,7 @@ def name_of(path):
 )
 def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     """Shares that two servers add up are narrow: 2,000 numbers take half a minute."""
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 150)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
     monkeypatch.setitem(sys.modules, "page", type(sys)("page"))  # dataclasses look their module up

@@ -32,7 +32,7 @@ def test_a_line_of_many_rows_and_many_mistakes_promise_less():
 
 
 def test_it_is_what_plans_tell_and_not_what_decides(monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 150)
     public, line, _ = models()
     look = look_ahead(public, line, Population(20_000, 1.0, 1, "two servers"))
     assert not look.why_not

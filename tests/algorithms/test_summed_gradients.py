@@ -10,21 +10,15 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from tacit import seeded
-from tacit.algorithms import summed_gradients, wide_start
+from tacit.algorithms import public_curvature, summed_gradients, wide_features
 from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.public_curvature import stand_ins
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_start import (
-    ROUGH,
-    SMOOTH,
-    WideStart,
-    _likeliest,
-    _scores_unseen,
-    stand_ins,
-    wide_map,
-)
+from tacit.algorithms.wide_features import ROUGH, SMOOTH, wide_map
+from tacit.algorithms.wide_start import WideStart, _likeliest, _scores_unseen
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Facts, ShareQuery
@@ -39,9 +33,9 @@ OWNERS, ROWS = 3000, 2
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
     """Wide maps that are quick."""
-    monkeypatch.setattr(wide_start, "WIDE", 150)
-    monkeypatch.setattr(wide_start, "_STAND_INS", 500)
-    monkeypatch.setattr(wide_start, "COORDINATES", 6)
+    monkeypatch.setattr(wide_features, "WIDE", 150)
+    monkeypatch.setattr(public_curvature, "_STAND_INS", 500)
+    monkeypatch.setattr(wide_features, "COORDINATES", 6)
 
 
 @cache
@@ -156,7 +150,7 @@ def test_exact_answers_lead_up_to_all_rows_where_the_sample_shows_few_directions
     """150 rows, 600 features: four rounds go seven tenths of the way. With coefficients that are
     believed to be small they do not, however exact the answers.
     """
-    monkeypatch.setattr(wide_start, "WIDE", 600)
+    monkeypatch.setattr(wide_features, "WIDE", 600)
     monkeypatch.setattr(summed_gradients, "_VARIANCE", variance)
     kind = {"n_features": 20, "n_informative": 10, "n_redundant": 10, "random_state": 83}
     reached, together = exact_answers(2, 150, 4, **kind)

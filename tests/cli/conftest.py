@@ -18,7 +18,7 @@ def narrow_sums(monkeypatch):
     """Shares that two servers add up have 150 numbers instead of 2,000, which take seconds to plan
     for: what commands say of them is the same.
     """
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 150)
 
 
 @pytest.fixture

@@ -106,7 +106,7 @@ console.log(JSON.stringify([said, asked]));
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_other_campaigns_are_refused_before_anything_is_sent(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 150)
     sample = [{k: v for k, v in row.items() if k != "who"} for row in rows(60, 1, seed=1)]
     for place in range(0, 60, 4):  # noise, so that there is something to ask owners for
         sample[place]["ill"] = sample[place - 1]["ill"]

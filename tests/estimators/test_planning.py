@@ -34,7 +34,7 @@ def world(rows, *, apart, common, columns=4):
 @pytest.fixture(autouse=True)
 def narrow_sums(monkeypatch):
     """Of sums with 2,000 numbers nothing else would be said, in seconds."""
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 150)
 
 
 def plans(public):

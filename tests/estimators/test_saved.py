@@ -135,7 +135,7 @@ OF_FEW: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", sorted(OF_FEW))
 def test_models_of_sites_and_peers_come_back_without_anybody_in_them(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 60)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 60)
     X, y = data()
     who = {"owners": np.arange(3800) % 4}
     model = OF_FEW[name]().fit(X[200:], y[200:], public=(X[:200], y[:200]), **who)

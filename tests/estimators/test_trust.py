@@ -9,15 +9,15 @@ import pytest
 from sklearn.datasets import make_classification
 
 from tacit import PrivateBoosting, PrivateClassifier, SiteEnsemble, load
-from tacit.algorithms import wide_start
+from tacit.algorithms import wide_features
 from tacit.estimators.planning import plan
 
 
 @pytest.fixture(autouse=True)
 def narrow(monkeypatch):
     """Wide maps that are quick."""
-    monkeypatch.setattr(wide_start, "WIDE", 150)
-    monkeypatch.setattr(wide_start, "COORDINATES", 6)
+    monkeypatch.setattr(wide_features, "WIDE", 150)
+    monkeypatch.setattr(wide_features, "COORDINATES", 6)
 
 
 @cache

@@ -37,7 +37,7 @@ def one_task(task):
     claim here is about its width.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tacit.algorithms.wide_start.WIDE", 150)
+        patch.setattr("tacit.algorithms.wide_features.WIDE", 150)
         for place in ("ahead", "break_even"):
             patch.setattr(f"tacit_papers.ours.{place}.task_for", lambda name, quick: task)
         yield

@@ -17,6 +17,7 @@ from tacit.algorithms.experience import is_linear
 from tacit.algorithms.feature_maps import Basis, Group, basis_of, with_model
 from tacit.algorithms.posterior import Posterior, PriorScale
 from tacit.algorithms.public_baseline import PublicModel
+from tacit.algorithms.public_curvature import stand_ins
 from tacit.algorithms.question import (
     AnsweredQuestion,
     Population,
@@ -24,7 +25,6 @@ from tacit.algorithms.question import (
     StandIn,
     next_question,
 )
-from tacit.algorithms.wide_start import stand_ins
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import Linear, Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient

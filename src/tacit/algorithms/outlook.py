@@ -23,7 +23,7 @@ from tacit.algorithms.feature_maps import MOST, WAVES
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
 from tacit.algorithms.question import Population
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_start import mixes_for
+from tacit.algorithms.wide_features import mixes_for
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import softmax
 

@@ -24,16 +24,16 @@ from tacit._util.checks import bad
 from tacit._util.one_thread import one_thread
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.algorithms.public_level import expected_level
-from tacit.algorithms.question import Population
-from tacit.algorithms.wide_start import (
+from tacit.algorithms.public_curvature import (
     CurvatureAxes,
-    Mix,
-    WideStart,
     curvatures,
     stand_ins,
     unseen_curvature,
 )
+from tacit.algorithms.public_level import expected_level
+from tacit.algorithms.question import Population
+from tacit.algorithms.wide_features import Mix
+from tacit.algorithms.wide_start import WideStart
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Products, Rows, Waves
 from tacit.learners.models.scores import Leaves, Mapped, ScoreModel, contrasts, softmax, temperature

@@ -79,7 +79,7 @@ def looked_ahead(public_rows, own, crowd, *maps):
 @pytest.fixture(autouse=True)
 def small_questions_in_any_case(monkeypatch):
     """The made-up rows promise little; of few numbers, so that tests are quick."""
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 60)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 60)
     for where in ("service.kinds.sites", "algorithms.refinement"):
         monkeypatch.setattr(f"tacit.{where}.look_ahead", looked_ahead)
     monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")

@@ -212,7 +212,7 @@ helper_key = "{public(HELPER_KEY).hex()}"
 def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, monkeypatch):
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
     monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
-    monkeypatch.setattr("tacit.algorithms.wide_start.WIDE", 60)
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 60)
     folder = folder_of(tmp_path, owners=PEOPLE, text=REFINED)
     database = f"sqlite:///{folder}/c.db"
     service = coordinator(
