@@ -187,3 +187,31 @@ def test_sites_that_add_up_have_no_models_of_their_own(changes):
     public, (X, y, names), _ = records()
     with pytest.raises(ValueError, match="two servers"):
         SiteEnsemble(trust="two servers", **changes).fit(X, y, owners=names, public=public)
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+def test_too_few_owners_release_nothing_and_keep_the_data_users_model(in_files, tmp_path):
+    """Nine owners would be asked, and a sum is opened over ten: nobody is charged."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(470, 3))
+    y = (X[:, 0] > 0).astype(int) ^ (rng.random(470) < 0.2)
+    public: Any = X[:20], y[:20]
+    names = np.arange(450) // 50
+    data: tuple[Any, ...] = X[20:], y[20:]
+    if in_files:
+        table = np.column_stack([X, y, np.append(np.full(20, -1), names)])
+        public, data = tmp_path / "public.csv", (tmp_path / "owners.csv", "y")
+        for path, part in ((public, table[:20, :4]), (data[0], table[20:])):
+            heads = "a,b,c,y,who"[: 7 if part.shape[1] == 4 else 11]
+            np.savetxt(path, part, "%.6g", ",", header=heads, comments="")
+    who: Any = "who" if in_files else names
+    model = PrivateClassifier(epsilon=50.0, trust="two servers", random_state=1)
+    model.fit(*data, owners=who, public=public)
+    assert model.ended_ == "owners ran out after 0 rounds"
+    assert model.guarantee_.epsilon == (0.0, 0.0)
+    assert model.report_ == []
+    if not in_files:
+        assert (model.predict(X) == next(model.staged_predict(X))).all()
+    boosted = PrivateBoosting("stump", trust="two servers", random_state=1)
+    boosted.fit(*data, owners=who, public=public)
+    assert boosted.ended_.startswith("owners ran out after 0 of 10 rounds")

@@ -1,5 +1,6 @@
 """A share becomes whole numbers that always keep the terms, and a sum of them an unbiased mean."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -204,3 +205,13 @@ def test_bad_terms_are_refused(field, value):
     fine = terms_of(Ball(dim=9), 1e-6)
     with pytest.raises(ValueError, match=field):
         VectorTerms(**{**vars(fine), field: value})
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-9])
+def test_an_epsilon_below_what_noise_can_be_drawn_for_is_refused_with_the_least(delta):
+    with pytest.raises(ValueError, match=r"epsilon must be at least .* got 1e-12") as refused:
+        VectorTerms.of(Ball(dim=900), 1e-12, delta, answers=4)
+    least = float(re.findall(r"at least (\S+)", str(refused.value))[0])
+    assert VectorTerms.of(Ball(dim=900), 1.1 * least, delta, answers=4).noise > 1 << 24
+    with pytest.raises(ValueError, match="at least"):
+        VectorTerms.of(Ball(dim=900), 0.9 * least, delta, answers=4)

@@ -60,7 +60,7 @@ from tacit.service.device.member import GateQueue, Member, PeerMember
 FALSE_ALARM = 0.001  # of one audit of a sound device
 _EPSILON = 0.01  # of a question
 _ROWS = 200  # that count, by the policy, and that the slow owner has
-_STEP = Fraction(1, 100)  # seconds
+_STEP = Fraction(1, 1000)  # seconds: far less than the work on slow rows, which takes some of it
 _TREES, _CHAIN = 200, 200  # of a question that takes long
 
 

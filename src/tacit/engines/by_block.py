@@ -217,7 +217,7 @@ class ByBlock(Engine):
         """What two servers say to a sum of shares, if everybody who is asked can pay for it."""
         if not isinstance(self.epsilon, float):
             raise TypeError("sums of two servers have one epsilon for everybody")
-        invited = self._invite(query)
+        invited = self._invite(query) if query.opens(len(self.cohort)) else None
         if invited is None:
             return None
         everybody, once = self._charged

@@ -149,6 +149,8 @@ class Inline(Engine):
         return drawing_order(len(self.cohort), self.stream)
 
     def ask(self, query: Query) -> Answer | Estimates | None:
+        if isinstance(query, ShareQuery) and not query.opens(len(self.cohort)):
+            return None  # before anybody is charged
         owners = self._invite(query)
         if not len(owners):
             return None

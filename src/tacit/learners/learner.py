@@ -310,6 +310,13 @@ class ShareQuery(LearnerQuery):
         """The sum of rounded shares, as two servers find it before they add noise."""
         return np.asarray(reports.points.sum(axis=0))
 
+    def opens(self, present: int) -> bool:
+        """Whether so many owners are enough: a sum over fewer than its minimum is never opened."""
+        if not isinstance(self.terms, VectorTerms):
+            return True
+        few = len(self.owners) if isinstance(self.owners, tuple) else self.owners
+        return (present if few is None else few) >= self.terms.minimum
+
     def open_sum(self, total: IntArray, n: int, noise: Stream) -> Answer:
         """What two servers say to a sum over n owners: each draws its noise from its own tape."""
         if not isinstance(self.terms, VectorTerms):

@@ -129,6 +129,8 @@ class VectorTerms(SumLaw):
             reach = min(dim * largest, ceil(sizes + sqrt(sizes)))
             bound = min(dim * largest**2, largest * reach, ceil(long**2 + sizes + 3 * long))
             scale = least_scale(reach, each_of(positive("epsilon", epsilon), answers))
+            if not scale <= LARGEST_SIGMA:
+                raise _too_small(epsilon, answers * Fraction(2 * reach, LARGEST_SIGMA), 0.0)
             return cls(
                 dim,
                 space.radius_2,
@@ -144,6 +146,8 @@ class VectorTerms(SumLaw):
         rough = long**2 + dim / 6 + sqrt(dim * (2 * (long**2 / dim + 1) / 3))
         bound = min(dim * largest**2, ceil(rough))
         sigma = least_sigma(bound, rho_of(epsilon, delta) / whole("answers", answers, 1))
+        if not sigma <= LARGEST_SIGMA:
+            raise _too_small(epsilon, answers * rho_of_sum(bound, LARGEST_SIGMA), delta)
         radius = space.radius_2
         reach = dim * largest
         return cls(
@@ -218,6 +222,11 @@ class VectorTerms(SumLaw):
     def influence(self) -> float:
         """How far one valid owner moves a sum at most, in Euclidean length."""
         return 2 * sqrt(self.bound) * self.step
+
+
+def _too_small(epsilon: float, least: Fraction, delta: float) -> ValueError:
+    """What is said of an epsilon that would take more noise than can be drawn."""
+    return bad("epsilon", f"at least {compose_epsilon(least, delta):.2g} for these sums", epsilon)
 
 
 @message("sum.records")
