@@ -42,6 +42,7 @@ _ROOT = Path(__file__).parents[1]
 COMPARED = ("boosting", "classifier", "two servers")  # kinds whose owners every engine asks
 _EPSILON = 8.0  # what owners' policies let them choose
 _GROUP = 32  # rows of a row group: the rows of an owner lie in several
+_SAID = "digests: "  # how a line of a child begins
 _BY_FLOWER = ("HTTP, gates", "Flower")
 
 
@@ -130,7 +131,13 @@ def run_here(python: Path, way: str, own: Path) -> str:
     """A way in a process of its own, by another environment perhaps."""
     command = [str(python), "-m", "benchmarks.same_bytes", "--way", way, "--folder", str(own)]
     done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.split()[-1]
+    return digests(done.stdout)[0]
+
+
+def digests(printed: str) -> list[str]:
+    """What children say; a Ray adds lines of its own."""
+    lines = printed.splitlines()
+    return [line.removeprefix(_SAID) for line in lines if line.startswith(_SAID)]
 
 
 def run_flower(python: Path) -> dict[tuple[str, str], str]:
@@ -138,8 +145,7 @@ def run_flower(python: Path) -> dict[tuple[str, str], str]:
     kinds = [word for kind in COMPARED for word in ("--kind", kind)]
     command = [str(python), "-m", "benchmarks.service.flower", *kinds]
     done = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    said = [line.removeprefix("digests: ") for line in done.stdout.splitlines()]
-    rows = [line.split(",") for line in said if line.count(",") == len(_BY_FLOWER)]
+    rows = [said.split(",") for said in digests(done.stdout)]
     return {
         (kind, way): each
         for kind, *both in rows
@@ -156,7 +162,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     if given.way is not None:
-        print(WAYS[given.way][1](given.folder))
+        print(f"{_SAID}{WAYS[given.way][1](given.folder)}")
         return
     found: dict[tuple[str, str], str] = {}
     for kind in COMPARED:

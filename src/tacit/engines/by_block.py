@@ -338,6 +338,23 @@ def _connect(ray: Any, address: str) -> None:
     except Exception as problem:  # a Ray that does not come up on this machine raises just that
         why = type(problem).__name__
         raise _unreachable(named or "this machine", why.replace("Exception", "no start")) from None
+    _leave_standard_output_alone()
+
+
+def _leave_standard_output_alone() -> None:
+    """What Ray tells of workers that were lost goes to standard error: it would stand in the middle
+    of what a command says to a program, and Ray has no setting for it.
+    """
+    from ray._private import worker
+
+    tell = getattr(worker, "print_to_stdstream", None)
+    if tell is None:  # an inner name, which another Ray may not have
+        return
+
+    def tell_aside(data: dict[str, Any], **how: Any) -> None:
+        tell(data | {"is_err": True}, **how)
+
+    worker.print_to_stdstream = tell_aside
 
 
 def _probe(address: str) -> None:
