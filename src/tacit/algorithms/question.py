@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tacit._util.checks import bad, one_of, positive
+from tacit._util.checks import bad, check_delta, one_of, positive
 from tacit._util.types import FloatArray, IntArray
 from tacit.learners.learner import ReportTerms
 from tacit.learners.models.scores import contrasts, softmax
@@ -66,8 +66,7 @@ class Population:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "summed", one_of("trust", self.trust, TRUSTS) == HOW)
-        if not 0 <= self.delta < 0.5:
-            raise bad("delta", "0, or above 0 and below 0.5", self.delta)
+        check_delta(self.delta)
 
     def cost(self, dim: int) -> float:
         """The variance of a coordinate of one report, in units of the squared radius of the
