@@ -109,7 +109,7 @@ flower: $(VENV)-flower/.done
 	$(VENV)-flower/bin/python -m benchmarks.service.flower
 
 ray: $(VENV)-ray/.done
-	$(VENV)-ray/bin/python -m pytest tests/engines/test_ray.py
+	$(VENV)-ray/bin/python -m pytest tests/engines/test_lost_ray.py tests/engines/test_ray.py
 
 strangers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.strangers
