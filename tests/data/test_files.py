@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
+from tacit.data import long_texts
 from tacit.data.sample import ColumnRoles, describe, read_schema
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
@@ -255,11 +256,28 @@ def test_a_small_file_of_more_rows_than_memory_is_refused(tmp_path, monkeypatch)
     parquet.write_table(pa.table({"a": np.zeros(3_000_000), "b": np.zeros(3_000_000)}), file)
     assert file.stat().st_size < 100_000
     sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (64 << 20) // 4096}
-    monkeypatch.setattr("tacit.data.table_file.os.sysconf", sizes.__getitem__)
+    monkeypatch.setattr("os.sysconf", sizes.__getitem__)
     with pytest.raises(ValueError, match=r"3,000,000 rows of 2 columns, more than this machine"):
         TableFile.open(file).read()
     assert len(TableFile.open(file).read(["a"])) == 3_000_000  # one of them fits
     assert sum(len(block) for block in TableFile.open(file).blocks(["a", "b"], 100_000)) == 3e6
+
+
+@pytest.mark.parametrize("rows", [1, 4000])
+def test_a_small_file_of_long_texts_is_refused(tmp_path, monkeypatch, rows):
+    """One text of a gigabyte, and one of a megabyte in each of many rows, took all memory."""
+    file = tmp_path / "bomb.parquet"
+    text = "a" * (100 << 20 if rows == 1 else 1 << 20)
+    one = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    table = pa.table({"a": one, "b": np.arange(rows), "c": [f"text {n % 9}" for n in range(rows)]})
+    parquet.write_table(table, file, compression="zstd", store_schema=False)
+    assert file.stat().st_size < 100_000
+    for read in (TableFile.open(file).read, lambda: list(TableFile.open(file).blocks(["a"], 5000))):
+        monkeypatch.setattr(long_texts, "memory", lambda: 1 << 31)
+        with pytest.raises(ValueError, match="more than this machine's memory"):
+            read()
+    column = TableFile.open(file).read(["c"]).columns["c"]
+    assert column[-1] == f"text {(rows - 1) % 9}"
 
 
 @pytest.mark.parametrize("reader", [read_schema, Policy.read, entries])

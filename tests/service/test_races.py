@@ -6,10 +6,16 @@ it anew without keeping others out.
 import asyncio
 import fcntl
 import os
-from unittest.mock import Mock
+from unittest.mock import AsyncMock, Mock
 
+import httpx
 import pytest
+from benchmarks.templates import campaigns
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit.algorithms.peers import Peer, Roster
+from tacit.learners.query import PURPOSE, Invitation
+from tacit.owner.gate import Reason
 from tacit.service.coordinator.keys import (
     Administrators,
     CampaignKeys,
@@ -18,8 +24,14 @@ from tacit.service.coordinator.keys import (
 )
 from tacit.service.device.home import Home
 from tacit.service.device.keys import replace_owner_keys
+from tacit.service.device.member import PeerMember, Relayed
+from tacit.service.kinds.peers import PeerTerms
+from tacit.service.protocol.peer_replay import ROSTER, ForgeryError
 from tacit.service.protocol.succession import CAMPAIGN, HELPER, KeyRing
+from tacit.wire.envelopes import sign
 from tests.service.coordinator.made import at_once
+
+OTHER = Ed25519PrivateKey.generate()
 
 
 @pytest.mark.parametrize("kind", [CAMPAIGN, HELPER], ids=["campaign", "helper"])
@@ -97,3 +109,45 @@ def test_an_owners_keys_are_replaced_by_one_at_a_time(tmp_path):
             asyncio.run(replace_owner_keys(home, Mock(), None, None))
     finally:
         os.close(another)
+
+
+def peers_campaign():
+    """The campaign, the key that it begins with and the one that takes its place."""
+    terms = next(each for each in campaigns() if type(each) is PeerTerms)
+    return terms, Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+
+
+def test_a_question_of_before_a_key_was_replaced_is_no_forgery(tmp_path, monkeypatch):
+    """A peer that had it when it heard of the new key left for good."""
+    terms, old, new = peers_campaign()
+    relayed = Relayed(tmp_path, terms.relay, [old.public_key()])
+    following = relayed.following
+    invitation = Invitation(terms.name, 1, 1, bytes(32), terms.example())
+    questions = [sign(invitation, PURPOSE, key) for key in (old, new, OTHER)]
+
+    async def hear(link, key, follow):
+        following.renew_key(new.public_key())
+
+    monkeypatch.setattr(relayed, "catch_up", hear)
+    mine = Ed25519PrivateKey.generate()
+    member = PeerMember("me", mine, Mock(), Mock(), relayed=relayed, rows=Mock(), model=tmp_path)
+    assert asyncio.run(member._answer(questions[0])) is Reason.UNREADABLE
+    for forged in questions[1:]:  # the next one cannot be put before there is a roster
+        with pytest.raises(ForgeryError):
+            asyncio.run(member._answer(forged))
+
+
+def test_what_was_on_its_way_when_a_key_was_replaced_is_fetched_again(tmp_path):
+    """A peer that heard of the new key from somebody else of its gateway left for good."""
+    terms, old, new = peers_campaign()
+    relayed = Relayed(tmp_path, terms.relay, [old.public_key()])
+    roster = Roster((Peer(0, bytes(32), "north", (0, 1)),))
+    answers = [httpx.Response(200, content=sign(roster, ROSTER, key)) for key in (old, new)]
+    link = Mock(call=AsyncMock(side_effect=[*answers, httpx.Response(404)]))
+
+    class Others:
+        async def follow(self, headers):
+            relayed.following.keys = (new.public_key(),)
+
+    asyncio.run(relayed.catch_up(link, Ed25519PrivateKey.generate(), Others()))
+    assert relayed.position == (1, 0)

@@ -11,7 +11,6 @@ the public rows or of a schema file. Every value is read by the schema alone, so
 owner can change what another's rows mean.
 """
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +35,7 @@ from tacit._util.checks import (
     unreadable,
 )
 from tacit._util.types import AnyArray, FloatArray, IntArray
+from tacit.data.long_texts import declared_size, memory, read_pieces
 from tacit.data.sample import WIDE, ColumnRoles, Sample, check_first, check_names, sample_of
 from tacit.data.schema import Number, Schema, float_or_nan
 from tacit.data.table import (
@@ -205,12 +205,14 @@ class TableFile:
         """
         if not self.groups:
             return
-        read = len(self.names) if columns is None else len({*columns} & {*self.names})
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        if not self.count_rows() * read * _VALUE <= memory:
+        read = [name for name in self.names if columns is None or name in columns]
+        size = self.count_rows() * len(read) * _VALUE
+        if self._parquet is not None:
+            size = max(size, declared_size(self._parquet, read))
+        if not size <= memory():
             raise ValueError(
-                f"{self.path} has {self.count_rows():,} rows of {read} columns, more than this "
-                f"machine's memory of {memory >> 30} GB holds: give a part of it"
+                f"{self.path} has {self.count_rows():,} rows of {len(read)} columns, more than "
+                f"this machine's memory of {memory() >> 30} GB holds: give a part of it"
             )
 
     @property
@@ -275,8 +277,7 @@ class TableFile:
         """Columns of a parquet file or of one row group; damage may leave texts that are none,
         which readers of values would quote.
         """
-        chosen = None if group is None else [group]
-        for batch in self._parquet.iter_batches(rows, columns=columns, row_groups=chosen):
+        for batch in read_pieces(self.path, self._parquet, columns, rows, group):
             batch.validate(full=True)
             yield batch
 

@@ -20,7 +20,7 @@ from tacit.service.coordinator.server import Making, Service, campaign_files
 from tacit.service.coordinator.store import Store
 from tacit.service.device.client import Link
 from tacit.service.device.join import RehearsalPart, join
-from tacit.service.kinds import read_spec
+from tacit.service.kinds import read_spec, read_terms
 from tacit.service.kinds.campaign_file import Readers
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.wire import decode, encode
@@ -233,6 +233,21 @@ def test_a_file_that_cannot_be_served_keeps_no_other_from_being_served(
     assert set(service.campaigns) == {"north", "south", "early"}
     with pytest.raises(ValueError, match="part of an address"):
         service_of(folder / "My Trial.toml", f"sqlite:///{tmp_path}/c.db")
+    service.close()
+
+
+def test_a_file_that_is_still_being_written_is_not_served(tmp_path):
+    """What was there of it was a campaign with other terms, and the whole file none any more."""
+    folder = folder_with(tmp_path, "north")
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
+    add(tmp_path, folder, "south")
+    file = folder / "south.toml"
+    whole = file.read_text()
+    for part in (whole.partition("deadline")[0], whole):
+        file.write_text(part)
+        assert service.look(service.has_settled) == {}
+    service.mount(service.look(service.has_settled))
+    assert read_terms(service.campaigns["south"].store.standing().terms).deadline == 300
     service.close()
 
 

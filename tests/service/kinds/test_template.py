@@ -15,11 +15,13 @@ from tacit.learners.learner import ReportTerms, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.peers.cells import Cells
 from tacit.learners.query import PURPOSE, Answer, Invitation, digest_of
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.template import FreePart, Template
 from tacit.service.kinds.boosting import BoostingTerms
+from tacit.service.kinds.peers import PeerTerms
 from tacit.wire import WireError
 from tacit.wire.envelopes import open_signed, sign
 from tests.owner.made import KEY, policy
@@ -253,3 +255,15 @@ def test_names_that_owners_are_shown_are_printable(hidden):
     ):
         with pytest.raises(ValueError, match="printable characters"):
             replace(terms, **change)
+
+
+@pytest.mark.parametrize("terms", [each for each in campaigns() if isinstance(each, PeerTerms)])
+def test_terms_of_a_few_bytes_do_not_mean_billions_of_numbers(terms):
+    """Whoever looked at such a campaign made every cut of every column, before it could refuse:
+    seventeen seconds for a thousand bins, and all memory for the most there may be.
+    """
+    schema = Schema(tuple(Number(f"a{place}", 0, 1) for place in range(40)), (0, 1))
+    with pytest.raises(ValueError, match="so few that a question has at most"):
+        replace(terms, schema=schema, cells=Cells(schema, 1 << 16))
+    usual = replace(terms, schema=schema, cells=Cells(schema, 100))
+    assert usual.template().lines()

@@ -262,6 +262,7 @@ class Service:
         # files that cannot be served, and what was said of others
         self._passed_over: dict[str, _Failed] = {}
         self._said: set[str] = set()
+        self._found: dict[Path, tuple[int, int]] = {}  # files as they were at the last look
         self._lock = threading.Lock()
         self._listed_at, self._listed = -FRESH, list[dict[str, Any]]()
         self._list_page: tuple[list[dict[str, Any]] | None, str] = None, ""
@@ -278,13 +279,15 @@ class Service:
     def close(self) -> None:
         self._database.close()
 
-    def look(self) -> dict[str, Coordinator]:
-        """Campaigns that are to be served now and were not, by slug; those that are archived now
-        in place of what they were.
+    def look(self, is_whole: Callable[[Path], bool] = Path.exists) -> dict[str, Coordinator]:
+        """Campaigns that are to be served now and were not, by slug, of files that are `is_whole`;
+        those that are archived now in place of what they were.
         """
         found, files = {}, self._files()
         for slug, file in files.items():
             if slug in self.campaigns or (slug in self._gone and not file.exists()):
+                continue
+            if not is_whole(file):
                 continue
             changed = file.stat().st_mtime_ns, file.parent.stat().st_mtime_ns
             failed = self._passed_over.get(slug)
@@ -300,6 +303,14 @@ class Service:
             else:
                 self._passed_over.pop(slug, None)
         return found | self._newly_archived(found, files)
+
+    def has_settled(self, file: Path) -> bool:
+        """Whether a file is as it was the last time somebody asked. Of one that is still being
+        written a part may be a campaign, too: on other terms, which would hold for good.
+        """
+        now = file.stat().st_mtime_ns, file.stat().st_size
+        before, self._found[file] = self._found.get(file), now
+        return before == now
 
     def _pass_over(self, slug: str, changed: tuple[int, int], problem: Exception) -> None:
         """Leave a file alone for a while, longer each time that it fails as it is."""
@@ -482,7 +493,9 @@ class Service:
                     self._tasks[slug] = asyncio.create_task(each.run())
             await asyncio.sleep(self.pause)
             try:
-                found, gone = await run_in_threadpool(lambda: (self.look(), self.find_gone()))
+                found, gone = await run_in_threadpool(
+                    lambda: (self.look(self.has_settled), self.find_gone())
+                )
             except Exception as problem:  # a database that is away, a folder in the making
                 log.warning("could not look for campaigns: %s", type(problem).__name__)
                 continue

@@ -141,7 +141,7 @@ class KeyFollower:
             self._gate.renew_keys(servers.key, campaign, template, helpers)
             home.keep_keys(campaign, said)
             if self._relayed is not None:
-                self._relayed.following.keys = (servers.key,)
+                self._relayed.following.renew_key(servers.key)
             self._servers = servers
 
 

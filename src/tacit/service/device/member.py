@@ -266,15 +266,19 @@ class Relayed:
     async def catch_up(
         self, link: Link, key: Ed25519PrivateKey, follow: Follower | None = None
     ) -> None:
-        """Fetch and take in all there is, by the keys that `follow` goes by. `ForgeryError`: it
-        does not follow.
+        """Fetch and take in all there is, by the keys that `follow` goes by. What was on its way
+        while they were replaced is fetched again. `ForgeryError`: it does not follow.
         """
         async with self._turn:
-            while (
-                response := await link.call("GET", self.following.wants, key)
-            ).status_code == 200:
+            while True:
+                before = self.following.keys
+                response = await link.call("GET", self.following.wants, key)
+                if response.status_code != 200:
+                    break
                 if follow is not None:
                     await follow.follow(response.headers)
+                if self.following.keys != before:
+                    continue
                 data, file = response.content, self._file
                 self.following.take(data)
                 read_or_create(file, partial(bytes, data))
@@ -330,6 +334,8 @@ class PeerMember(Member):
         """
         await self.relayed.catch_up(self.link, self.key, self.follow)
         self._check_myself()
+        if self.relayed.following.is_of_before(question):
+            return Reason.UNREADABLE  # it is asked for again
         self.relayed.following.admit(question, public_bytes(self.key.public_key()))
         return await super()._answer(question)
 

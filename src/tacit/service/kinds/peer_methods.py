@@ -99,6 +99,10 @@ class TreeTerms(PeerTerms):
     words: ClassVar[KindWords] = _TREE_WORDS
     method: ClassVar[str] = "trees"
 
+    @property
+    def numbers_asked(self) -> int:
+        return sum(size * size for size in self.cells.sizes)  # of each cut all cells of its column
+
     def example(self) -> PeerQuery:
         return GrowTree(
             round=1,

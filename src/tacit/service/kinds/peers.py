@@ -85,6 +85,7 @@ _WORDS = KindWords(
 
 _LATER = 100  # newcomers may add turns, so many times those that were planned
 _PART = 64  # bytes of what a turn released, beside its scores
+_MOST_NUMBERS = 1 << 21  # of a question: a message has four megabytes
 _MOST_PEERS = 1 << 20
 
 
@@ -122,6 +123,16 @@ class PeerTerms(CampaignTerms):
             raise bad("newcomers", "a finite number of seconds", self.newcomers)
         if not (self.cells.schema == self.schema and len(self.schema.classes) == 2):
             raise bad("cells", "made for the schema, with two classes", len(self.schema.classes))
+        if not self.numbers_asked <= _MOST_NUMBERS:
+            wanted = f"so few that a question has at most {_MOST_NUMBERS:,} numbers"
+            raise bad("cells", wanted, self.numbers_asked)
+
+    @property
+    def numbers_asked(self) -> int:
+        """What a question has of numbers, one for each cell of what is counted: terms of a few
+        bytes may mean billions, which nobody could send, and everybody would make who reads them.
+        """
+        return sum(self.cells.sizes)
 
     @property
     def has_names(self) -> bool:

@@ -231,6 +231,7 @@ class Following:
     ) -> None:
         self._terms = terms
         self.keys = keys
+        self._replaced: tuple[Ed25519PublicKey, ...] = ()  # since it began to follow
         self._known = known
         self._peer_keys = PeerKeys(public_bytes(keys[0]))
         self._mine = {each: Renewal.open(each, self._peer_keys.campaign) for each in mine}
@@ -244,6 +245,22 @@ class Following:
     def key(self) -> Ed25519PublicKey:
         """The one that the campaign signs with now."""
         return self.keys[-1]
+
+    def renew_key(self, key: Ed25519PublicKey) -> None:
+        """Go by this key of the campaign alone from now on."""
+        if public_bytes(key) != public_bytes(self.key):
+            self._replaced += (self.key,)
+        self.keys = (key,)
+
+    def is_of_before(self, question: bytes) -> bool:
+        """Whether a question was signed with a key that was replaced meanwhile: it is not admitted,
+        and nobody lied. The campaign puts it again, signed with the one in use.
+        """
+        for key in self._replaced:
+            with suppress(WireError):
+                open_signed(question, Invitation, PURPOSE, key)
+                return True
+        return False
 
     @property
     def wants(self) -> str:
