@@ -25,6 +25,8 @@ from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import FeatureMap, Joined
 from tacit.learners.models.scores import Mapped, contrasts, softmax
+from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.query import Answer
 
 OWNERS, ROWS = 3000, 2
@@ -53,6 +55,14 @@ def problem(classes=2):
     X = np.clip(X / 6, -1, 1)
     cohort = Cohort(X[2100:], y[2100:], np.arange(OWNERS + 1) * ROWS)
     return Public(X[:100], y[:100], classes), cohort, (X[100:2100], y[100:2100])
+
+
+@cache
+def sample(known):
+    """So many rows of the data user's, and its own model."""
+    _, _, (X, y) = problem()
+    public = Public(X[:known], y[:known], 2)
+    return public, fit_public(public)
 
 
 def crowd(epsilon=1.0, **changes):
@@ -264,17 +274,45 @@ def test_features_are_those_that_should_be_best_when_everybody_has_answered():
         assert {type(part) for part in wide.parts} == set(kinds)
 
 
-def test_other_owners_may_be_asked_about_other_features():
+@pytest.mark.parametrize("known", [100, 400])
+def test_other_owners_may_be_asked_about_other_features(known):
     """What is foretold for others is what a new look at them foretells."""
-    public, _, _ = problem()
-    look = look_ahead(public, belief().own, crowd(owners=100))
+    public, own = sample(known)
+    look = look_ahead(public, own, crowd(owners=100))
     for owners in (30, 3000):
         among = look.among(crowd(owners=owners))
-        anew = look_ahead(public, belief().own, crowd(owners=owners))
+        anew = look_ahead(public, own, crowd(owners=owners))
         assert (among.gain, among.rise) == (anew.gain, anew.rise)
         assert [each.expected_loss for each in among.rivals] == [
             each.expected_loss for each in anew.rivals
         ]
+
+
+def test_steep_axes_are_turned_down_and_answers_are_undone_of_it():
+    """What is said less along an axis is less precise there, and means the same."""
+    public, own = sample(400)
+    held = SummedGradients(public, own, crowd(), ROUGH)
+    learner, cohort = held.learner, problem()[1]
+    assert isinstance(learner, MetricGradient)
+    assert learner.parts[0] < 0.6
+    assert np.corrcoef(np.arange(len(learner.parts)), learner.parts)[0, 1] > 0.9
+    plain = Gradient(learner.features, learner.weights, learner.reach, learner.radius)
+    facts = Facts(8, 2)
+    terms = crowd().sum_terms(learner.space(facts), held.rounds)
+    said, whole = (
+        each.share(ShareQuery(1, 1, None, each, facts, Ensemble(2), terms), cohort).mean(axis=0)
+        for each in (learner, plain)
+    )
+    split = held._axes.split
+    undone = split(said[np.newaxis]) / held._said
+    np.testing.assert_allclose(undone, split(whole[np.newaxis]), rtol=1e-6, atol=1e-9)
+    noise = (1e-3 / held._left / held._said) ** 2
+    held.update(Answer(said, np.full(held.numbers, 1e-3), OWNERS))
+    np.testing.assert_allclose(held._told[0].noise, noise)
+
+
+def test_few_rows_know_no_steep_axes():
+    assert type(belief().learner) is Gradient
 
 
 def _fresh_loss(scores, labels):

@@ -72,7 +72,7 @@ def test_advice_and_figures_say_the_same(apart, common, rows):
 def test_what_public_rows_alone_say_is_no_gain_of_owners():
     """The belief's own model may look better than the data user's; few owners add nothing."""
     public = world(300, apart=0.3, common=0.5, columns=12)
-    look = look_ahead(public, fit_public(public), Population(300, 1.0, 1, "two servers", 1e-6))
+    look = look_ahead(public, fit_public(public), Population(100, 1.0, 1, "two servers", 1e-6))
     assert look.rise > 0.01
     assert look.gain < LEAST_GAIN
     assert Plan.of(look).rise == 0

@@ -23,6 +23,7 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.gradient import Discriminant
 from tacit.learners.owners.logistic import Logistic
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.owners.stump import Stump
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.sums.vector_terms import RecordTerms, VectorTerms
@@ -36,6 +37,16 @@ def mapped(kind, coordinates):
     width = expansion.width(DIM)
     features = FeatureMap(expansion, np.zeros(width), np.ones((width, 5)))
     return Discriminant(features, ScoreModel(2), 1.0)
+
+
+def in_a_metric(directions):
+    """A gradient of 400 waves that is said less along so many directions."""
+    coins = np.random.default_rng(1)
+    features = FeatureMap(
+        Waves(np.zeros(DIM), coins.normal(size=(DIM, 200))), np.zeros(400), np.ones(400)
+    )
+    weights, axes = coins.normal(size=(401, 2)), coins.normal(size=(directions, 401))
+    return MetricGradient(features, weights, 1.0, 1.0, axes, np.full(directions, 0.5))
 
 
 def asked(learner):
@@ -62,6 +73,7 @@ QUERIES = {
     "sum of stumps": summed(Stump(9).for_sums(), 0.5, 1e-6),
     "sum of centroids, Laplace": summed(Centroid(), 0.5, 0.0),
     "sum of 496 products": summed(mapped(Products, 30), 0.5, 1e-6),
+    "sum in a metric": summed(in_a_metric(128), 0.5, 1e-6),
     "sum over records of 496 products": summed(mapped(Products, 30), 0.5, 1e-6, 5000),
     **{f"{query.what} {query.how}": query for query in record_queries((0.5, 4.0))},
 }
@@ -89,4 +101,5 @@ def test_bounds_grow_with_rows_and_with_what_is_asked():
         assert few.work < many.work, name
         assert few.memory <= many.memory, name
     assert asked(long_walks(100, 100)).cost(9).work < asked(long_walks(100, 900)).cost(9).work
+    assert asked(in_a_metric(9)).cost(9).work < asked(in_a_metric(90)).cost(9).work
     assert asked(mapped(Products, 30)).cost(9).memory < asked(mapped(Products, 90)).cost(9).memory

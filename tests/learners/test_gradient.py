@@ -1,4 +1,8 @@
-"""What a model gets wrong, as owners say it: no row beyond its reach, and right on average."""
+"""What a model gets wrong, as owners say it: no row beyond its reach, right on average, and less
+along some directions where a metric says so.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.scores import softmax
 from tacit.learners.owners.gradient import Gradient, longest_residuals
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.wire import decode, encode
 
 
@@ -110,3 +115,48 @@ def test_it_travels_and_refuses_what_does_not_fit():
         Gradient(learner.features, learner.weights, 0.0, 1.0)
     with pytest.raises(ValueError, match="radius must be"):
         Gradient(learner.features, learner.weights, 1.0, np.inf)
+
+
+def in_a_metric(query, directions, seed=7):
+    """The same question with a share that is said less along so many directions."""
+    plain, coins = query.learner, np.random.default_rng(seed)
+    axes = np.linalg.qr(coins.normal(size=(plain.features.dim, directions)))[0].T
+    parts = coins.uniform(0.1, 2.0, directions)
+    learner = MetricGradient(
+        plain.features, plain.weights, plain.reach, plain.radius, np.ascontiguousarray(axes), parts
+    )
+    return replace(query, learner=learner)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_along_each_axis_is_said_its_part_and_along_all_others_everything(classes):
+    query = asked(classes)
+    metric = in_a_metric(query, 4)
+    X, y = rows_of(60, classes, 3)
+    cohort = Cohort.of(X, y, np.arange(60) // 3)
+    before = query.learner.share(query, cohort).reshape(20, classes - 1, -1)
+    after = metric.learner.share(metric, cohort).reshape(20, classes - 1, -1)
+    axes, parts = metric.learner.axes, metric.learner.parts
+    np.testing.assert_allclose(after @ axes.T, parts * (before @ axes.T), atol=1e-12)
+    rest = np.eye(axes.shape[1]) - axes.T @ axes
+    np.testing.assert_allclose(after @ rest, before @ rest, atol=1e-12)
+    assert np.abs(after - before).max() > 1e-3
+    for owner in (0, 7, 19):
+        alone = metric.learner.share(metric, cohort[owner : owner + 1])[0]
+        np.testing.assert_array_equal(alone, after[owner].ravel())
+
+
+def test_a_metric_travels_and_refuses_what_does_not_fit():
+    query = in_a_metric(asked(3), 4)
+    again = decode(encode(query), ShareQuery)
+    assert type(again.learner) is MetricGradient
+    assert encode(again) == encode(query)
+    held = query.learner
+    for change, said in (
+        ({"axes": held.axes[:, 1:]}, "axes must be"),
+        ({"axes": held.axes[:0], "parts": held.parts[:0]}, "axes must be"),
+        ({"axes": held.axes[0]}, "axes must be"),
+        ({"parts": held.parts[1:]}, "parts must be"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            replace(held, **change).space(query.facts)

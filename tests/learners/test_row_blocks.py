@@ -15,6 +15,7 @@ from tacit.learners.models.scores import Forest, Linear, Mapped, ScoreModel, Tre
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.gradient import Discriminant, Gradient, GradientHistogram
 from tacit.learners.owners.logistic import _ROWS, Logistic, fit_owners, newton_steps
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.owners.stump import Stump, StumpModel
 
 RNG = np.random.default_rng(3)
@@ -38,6 +39,16 @@ SHARES = {
     "stump": asked(Stump(3)),
     "logistic": asked(Logistic()),
     "gradient": asked(Gradient(WIDE, RNG.normal(size=(201, 2)), 1.0, 1.0)),
+    "gradient in a metric": asked(
+        MetricGradient(
+            WIDE,
+            RNG.normal(size=(201, 2)),
+            reach=1.0,
+            radius=1.0,
+            axes=RNG.normal(size=(9, 201)) / 14,
+            parts=np.full(9, 0.3),
+        )
+    ),
     "discriminant": asked(Discriminant(WIDE, LINE, 1.0)),
     "histogram": asked(
         GradientHistogram(

@@ -3,7 +3,8 @@ answer weighed by its known noise. Derivation: summed_gradients.md.
 
     start:  the likeliest coefficients of wide features under the data user's rows, or its own
             model, whichever predicts rows that it has not seen better
-    ask:    everybody for residual x features of the model as it is, clipped at a public length
+    ask:    everybody for residual x features of the model as it is, steep directions turned down,
+            clipped at a public length
     take:   each answer says which moments (chances x features) the best model has on owners' rows:
             those of the model that was asked about, and the answer. Public rows, and rows between
             them, stand in for owners': the next model is the likeliest that has these moments on
@@ -31,13 +32,15 @@ from tacit.algorithms.public_curvature import (
     unseen_curvature,
 )
 from tacit.algorithms.public_level import expected_level
+from tacit.algorithms.public_metric import best_parts
 from tacit.algorithms.question import Population
-from tacit.algorithms.wide_features import Mix
+from tacit.algorithms.wide_features import BY_HEART, Mix
 from tacit.algorithms.wide_start import WideStart
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Products, Rows, Waves
 from tacit.learners.models.scores import Leaves, Mapped, ScoreModel, contrasts, softmax, temperature
 from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.query import Answer
 from tacit.mechanisms.spaces import Ball
 
@@ -54,19 +57,20 @@ _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
 _NAMES = {Rows: "linear", Products: "products", Leaves: "leaves", Waves: "waves"}
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _DRAWN = 3000  # made-up owners that tell lengths
+_TURNED_DOWN, _OF_MANY_TURNED_DOWN = 32, 128  # steepest axes, along which less is said
 _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
 
 
 @dataclass(frozen=True, eq=False)
 class _Told:
     """An answer, undone of clipping: about which coefficients and the chances that stand-ins have
-    by them, how noisy; `moments` are those of the best model, as it says.
+    by them, how noisy along each axis; `moments` are those of the best model, as it says.
     """
 
     reference: FloatArray
     chances: FloatArray
     moments: FloatArray
-    noise: float
+    noise: FloatArray
     owners: int
 
 
@@ -113,7 +117,7 @@ class SummedGradients:
         told = self._turned**2 * weights[: len(self._phi), np.newaxis]
         self._known = _PUBLIC * self._whole(told.sum(axis=0))
         self._precision = self._public_precision(self._scale)
-        self._aim(start.left_out)
+        self._choose_metric()
 
     def among(self, population: Population) -> "SummedGradients":
         """The same before anybody has answered, for others with as many rows each."""
@@ -121,6 +125,8 @@ class SummedGradients:
             raise bad("population", "of the same trust and rows, before any answer", population)
         other = copy(self)
         other.population, other._told = population, []
+        with one_thread():
+            other._choose_metric()
         return other
 
     @property
@@ -143,8 +149,12 @@ class SummedGradients:
     @property
     def learner(self) -> Gradient:
         """What the next round asks for."""
-        weights = (self._contrasts @ self._axes.join(self._theta)).T
-        return Gradient(self.map, np.ascontiguousarray(weights), _FAR, self._radius)
+        weights = np.ascontiguousarray((self._contrasts @ self._axes.join(self._theta)).T)
+        if not len(self._turned_down):
+            return Gradient(self.map, weights, _FAR, self._radius)
+        axes = np.ascontiguousarray(self._axes.seen[:, self._turned_down].T)
+        parts = self._said[self._turned_down]
+        return MetricGradient(self.map, weights, _FAR, self._radius, axes, parts)
 
     @property
     def model(self) -> ScoreModel:
@@ -178,10 +188,10 @@ class SummedGradients:
         noise, chances = float(np.mean(answer.stderr**2)), self._chances(self._theta)
         with one_thread():
             if np.isfinite(noise):
-                slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / self._left
+                left = self._left * self._said
+                slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / left
                 moments = self._moments(self._theta, chances) + slope
-                noise /= self._left**2
-                self._told.append(_Told(self._theta, chances, moments, noise, answer.n))
+                self._told.append(_Told(self._theta, chances, moments, noise / left**2, answer.n))
                 self._settle()
             self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
             self._aim(self._scores(self._theta))
@@ -241,6 +251,11 @@ class SummedGradients:
             rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
 
+    @property
+    def _likely_variance(self) -> float:
+        """Of coefficients, once somebody has answered."""
+        return _VARIANCE if self.public.classes == 2 else _OF_MANY
+
     def _public_precision(self, variance: float) -> FloatArray:
         """Of the coefficients along each axis before anybody has answered."""
         return np.asarray(1 / variance + self._known)
@@ -276,10 +291,15 @@ class SummedGradients:
         """What everybody's answers would explain of each coefficient's variance, and the rest."""
         most = _FORESEEN if self.public.classes == 2 else _OF_MANY_FORESEEN
         before = self._public_precision(min(self._scale, most))
-        noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
         chance = self._chance(self.population.owners)
-        after = 1 / (before + self._curve**2 / (noise / (self.rounds * self._left**2) + chance))
+        after = 1 / (before + self._curve**2 / (self._noise_foreseen / self._said**2 + chance))
         return 1 / before - after, after
+
+    @property
+    def _noise_foreseen(self) -> float:
+        """The variance of the mean of all rounds' answers, undone of clipping."""
+        noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
+        return noise / (self.rounds * self._left**2)
 
     def _chance(self, owners: int) -> FloatArray:
         """The variance of an exact answer along each axis, owners drawn at random: that of a slope
@@ -292,7 +312,7 @@ class SummedGradients:
         what stand-ins may be wrong by where chances have changed since. The likeliest model by
         the mean of these by precision, found in a few turns.
         """
-        self._scale = _VARIANCE if self.public.classes == 2 else _OF_MANY
+        self._scale = self._likely_variance
         before = self._public_precision(self._scale)
         for _ in range(_TURNS):
             chances = self._chances(self._theta)
@@ -344,6 +364,27 @@ class SummedGradients:
         self._spanned_part(theta)[:] = np.asarray(found.x).reshape(begin.shape) * size
         return np.asarray(theta)
 
+    def _choose_metric(self) -> None:
+        """How much is said along each axis, and at which length shares are clipped: with few public
+        rows, of which axes know little, all is said along all of them.
+        """
+        self._said, self._turned_down = np.ones(len(self._curve)), np.zeros(0, dtype=np.int64)
+        self._audible = self._phi
+        self._aim(self._alone)
+        if len(self.public.y) < BY_HEART:
+            return
+        self._turned_down, parts = best_parts(
+            self._curve,
+            1 / self._public_precision(self._likely_variance),
+            self._axes.freedom,
+            self._noise_foreseen,
+            _TURNED_DOWN if self.public.classes == 2 else _OF_MANY_TURNED_DOWN,
+        )
+        self._said[self._turned_down] = parts
+        quieter = self._turned[:, self._turned_down] * (1 - parts)
+        self._audible = self._phi - quieter @ self._axes.seen[:, self._turned_down].T
+        self._aim(self._alone)
+
     def _aim(self, expected: FloatArray) -> None:
         """Radius of the next shares, and what clipping leaves of them: the least noise for what is
         left, over quantiles of lengths of made-up owners' shares.
@@ -352,7 +393,7 @@ class SummedGradients:
         drawn = coins.integers(0, len(chances), size=(_DRAWN, self.population.rows))
         labels = (chances[drawn].cumsum(axis=2) < coins.random((*drawn.shape, 1))).sum(axis=2)
         asked = softmax(self._scores(self._theta))
-        lengths = _share_lengths(self._phi, asked, drawn, labels.clip(max=chances.shape[1] - 1))
+        lengths = _share_lengths(self._audible, asked, drawn, labels.clip(max=chances.shape[1] - 1))
         found = []
         for radius in np.quantile(lengths, _QUANTILES).clip(1e-9, 1e9).tolist():
             left = float((np.minimum(lengths, radius) * lengths).sum())

@@ -18,6 +18,7 @@ from tacit.learners.owners import (
     centroid,
     gradient,
     logistic,
+    metric_gradient,
     stump,
     sum_query,
 )
@@ -25,7 +26,7 @@ from tacit.mechanisms.base import Mechanism
 from tacit.mechanisms.registry import check_own_name, register_mechanism
 from tacit.wire.codec import load_plugins, outside_message, outside_name, tag_of
 
-MESSAGES = (features, scores, gradient, sum_query)  # beside the learners
+MESSAGES = (features, scores, gradient, metric_gradient, sum_query)  # beside the learners
 
 # by the names that campaigns and parameters use
 LEARNERS: dict[str, type[Learner]] = {
