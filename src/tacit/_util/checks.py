@@ -13,7 +13,9 @@ import errno
 import math
 import os
 import re
+import sys
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -28,13 +30,28 @@ from typing import Any
 
 def bad(name: str, rule: str, value: object) -> ValueError:
     """The error to raise for parameter `name`: ``epsilon must be finite and > 0, got nan``."""
-    return ValueError(f"{name} must be {rule}, got {value!r}")
+    return ValueError(f"{name} must be {rule}, got {_shown(value)}")
+
+
+_LONGEST_VALUE = 200  # letters of a value that a message quotes: it is one line
+
+
+def _shown(value: object) -> str:
+    """A value as a message quotes it, however long it is."""
+    try:
+        text = repr(value)
+    except ValueError:  # of more digits than Python writes
+        text = f"a number of more than {sys.get_int_max_str_digits():,} digits"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def positive(name: str, value: object) -> float:
     """`value` as a finite float above zero."""
     real = isinstance(value, Real | Decimal) and not isinstance(value, bool)
-    number = float(value) if real else math.nan  # type: ignore[arg-type]
+    number = math.nan
+    if real:
+        with suppress(ValueError, OverflowError):  # as of a whole number beyond all floats
+            number = float(value)  # type: ignore[arg-type]
     if not 0 < number < math.inf:
         raise bad(name, "a finite number > 0", value)
     return number

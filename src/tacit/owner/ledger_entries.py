@@ -226,9 +226,10 @@ def read_mark(path: Path, seen: SeenMark | None = None) -> SeenMark | None:
 
 def write_mark(path: Path, mark: Mark) -> SeenMark:
     """Replace the mark, durably and in one step; the caller holds the ledger's lock, so there is
-    one draft.
+    one draft. A mark that is a link, to a share say, stays one: what it leads to is replaced.
     """
     data = encode(mark)
+    path = Path(os.path.realpath(path))
     parent, draft = os.path.dirname(path) or ".", f"{path}.draft"
     try:  # what a kill leaves behind is overwritten, not left to pile up
         handle = os.open(draft, _DRAFT, 0o600)

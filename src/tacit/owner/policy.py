@@ -82,6 +82,9 @@ class Policy:
             object.__setattr__(self, name, exact(name, getattr(self, name)))
         self._check_numbers()
         self._check_names()
+        named: object = self.campaign
+        if not (named is None or (isinstance(named, str) and named)):
+            raise bad("campaign", "the name of a campaign", self.campaign)
         if self.helper is not None and not _KEY.fullmatch(str(self.helper)):
             raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
 
@@ -89,7 +92,8 @@ class Policy:
         for name in ("learners", "mechanisms", "units", "columns", "columns_never", "labels"):
             given = getattr(self, name)
             if given is not None:
-                if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+                listed = isinstance(given, list | tuple)
+                if not (listed and all(isinstance(each, str) for each in given)):
                     raise bad(name, "a list of names", given)
                 object.__setattr__(self, name, tuple(given))
         if self.mechanisms is not None and not set(self.mechanisms) <= _KNOWN:
@@ -224,6 +228,7 @@ _TRAININGS = (
 )  # private training and counting, where the unit is a record
 _KNOWN = {*PRIVATE_NAMES, *_TRAININGS, HOW}
 _KEY = re.compile("[0-9a-fA-F]{64}")
+_DIGITS = 400  # of a budget, before and after the point: as many as a ledger's line may have
 
 
 def exact(name: str, value: Any) -> Fraction:
@@ -236,10 +241,25 @@ def exact(name: str, value: Any) -> Fraction:
         isinstance(value, int) and not isinstance(value, bool)
     ):
         try:
-            return Fraction(value)
-        except (ValueError, OverflowError, ZeroDivisionError):
+            if _is_short(value):
+                return Fraction(value)
+        except (ValueError, ArithmeticError):
             pass
     raise bad(name, "an exact number: a whole number, a decimal, or a string such as '0.1'", value)
+
+
+def _is_short(value: Fraction | Decimal | str | int) -> bool:
+    """Whether a number has few enough digits to be computed with: 1e999999999, which is ten
+    letters, would fill the memory.
+    """
+    if isinstance(value, str):
+        if not len(value) <= _DIGITS:
+            return False
+        value = Fraction(value) if "/" in value else Decimal(value)
+    if isinstance(value, Decimal):
+        last = value.as_tuple().exponent
+        return isinstance(last, int) and last >= -_DIGITS and value.adjusted() <= _DIGITS
+    return max(abs(value.numerator), value.denominator).bit_length() <= 4 * _DIGITS
 
 
 def round_up(cost: Fraction) -> str:
