@@ -83,9 +83,11 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
     return value
 
 
-def check_engine(where: str) -> str:
+def check_engine(where: Any) -> str:
     """`where`, if it says where to compute: in this process, or on a Ray."""
-    if where in ("inline", "ray") or (where.startswith("ray://") and is_address(where[6:])):
+    if isinstance(where, str) and (
+        where in ("inline", "ray") or (where.startswith("ray://") and is_address(where[6:]))
+    ):
         return where
     raise bad("engine", '"inline", "ray" or "ray://host:port"', where)
 

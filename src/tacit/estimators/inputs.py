@@ -191,7 +191,8 @@ def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) 
     if crowd.summed and mechanism != "auto":
         raise bad("mechanism", f'auto with trust="{HOW}": the servers add the noise', mechanism)
     if crowd.summed and np.ndim(epsilon) != 0:
-        raise bad("epsilon", f'one number with trust="{HOW}"', f"shape {np.shape(epsilon)}")
+        shape = np.shape(epsilon)
+        raise ValueError(f'epsilon must be one number with trust="{HOW}", got an array of {shape}')
 
 
 def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
@@ -457,12 +458,18 @@ def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
     """
     if np.ndim(epsilon) == 0:
         return positive("epsilon", epsilon)
-    each = np.asarray(epsilon, dtype=np.float64)
-    if each.shape != left_out.shape:
-        raise bad(
-            "epsilon", f"a number or one for each of {len(left_out)} owners", f"shape {each.shape}"
-        )
-    return each[~left_out]
+    return epsilons_of(epsilon, len(left_out), "owners")[~left_out]
+
+
+def epsilons_of(epsilon: Any, count: int, whose: str) -> FloatArray:
+    """One epsilon for each of so many owners, or sites, of one for all or one for each."""
+    if np.ndim(epsilon) == 0:
+        return np.full(count, positive("epsilon", epsilon))
+    given = np.asarray(epsilon)
+    if given.shape != (count,):
+        rule = f"a number or one for each of {count:,} {whose}"
+        raise ValueError(f"epsilon must be {rule}, got an array of shape {given.shape}")
+    return np.array([positive("epsilon", each) for each in given.tolist()])
 
 
 INSTEAD = {
