@@ -15,7 +15,8 @@ from fractions import Fraction
 import pytest
 
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.ledger_entries import Entry, Mark, read_mark, write_mark
+from tacit.owner.ledger_entries import Entry
+from tacit.owner.ledger_marks import Mark, read_mark, write_mark
 from tacit.owner.policy import time_of
 
 
