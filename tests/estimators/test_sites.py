@@ -220,5 +220,6 @@ def test_an_epsilon_that_is_none_is_refused_by_its_name(kind, epsilon, said):
 
 def test_an_engine_that_is_no_text_is_refused_by_its_name():
     X, y = task(rows=300)
+    odd = SiteEnsemble().set_params(engine=3)
     with pytest.raises(ValueError, match='engine must be "inline", "ray" or'):
-        SiteEnsemble(engine=3).fit(X[50:], y[50:], public=(X[:50], y[:50]))
+        odd.fit(X[50:], y[50:], public=(X[:50], y[:50]))

@@ -17,7 +17,7 @@ import pytest
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.ledger_entries import Entry
 from tacit.owner.ledger_marks import Mark, read_mark, write_mark
-from tacit.owner.policy import time_of
+from tacit.owner.spending import time_of
 
 
 def entry(number, owner="a", epsilon="1/10"):

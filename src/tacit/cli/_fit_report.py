@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit._util.checks import some_of
+from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words

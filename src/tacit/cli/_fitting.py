@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import Heading, one_of, some_of
+from tacit._util.checks import one_of
+from tacit._util.file_checks import Heading, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
 from tacit.algorithms.gradient_trees import Growth

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit._util.checks import check_table, check_writable, positive
+from tacit._util.checks import positive
+from tacit._util.file_checks import check_table, check_writable
 from tacit.audit import clock
 from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins, own_cases
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from tacit._util.checks import check_file, check_table, check_writable, in_digits, one_of
+from tacit._util.checks import in_digits, one_of
+from tacit._util.file_checks import check_file, check_table, check_writable
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, table_of, visible
 

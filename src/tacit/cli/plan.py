@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from tacit._util.checks import check_file, check_table, one_of, positive
+from tacit._util.checks import one_of, positive
+from tacit._util.file_checks import check_file, check_table
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     CLASSES,

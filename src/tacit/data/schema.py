@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import bad, some_of
+from tacit._util.checks import bad
+from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.wire import message
 

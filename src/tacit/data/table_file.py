@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, parquet
 
-from tacit._util.checks import (
+from tacit._util.file_checks import (
     PARQUET,
     Heading,
     check_name,

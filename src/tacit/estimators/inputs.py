@@ -17,7 +17,8 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from tacit._util.checks import bad, positive, some_of
+from tacit._util.checks import bad, positive
+from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population

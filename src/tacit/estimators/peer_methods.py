@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from tacit._util.checks import bad, check_place, one_of, positive
+from tacit._util.checks import bad, one_of, positive
+from tacit._util.file_checks import check_place
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.peers import (
     Attributes,

@@ -21,7 +21,8 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import tacit
-from tacit._util.checks import bad, check_place
+from tacit._util.checks import bad
+from tacit._util.file_checks import check_place
 from tacit._util.types import FloatArray
 from tacit.data.cohort import NumberSchema, Range  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema

@@ -24,7 +24,8 @@ from tacit.learners.query import NUMBER, Invitation, Query, digest_of
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
-from tacit.owner.policy import Policy, round_up
+from tacit.owner.policy import Policy
+from tacit.owner.spending import round_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home
