@@ -352,13 +352,22 @@ def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
             raise ValueError(
                 f"column {name!r} of the schema is missing; the table has {sorted(named)}"
             )
-        return np.asarray(table[named[str(name)]])
+        return _array_of(table[named[str(name)]])
     matrix = np.asarray(table)
     if matrix.ndim != 2 or matrix.shape[1] != width:
         raise ValueError(
             f"a table must have {width} columns as in the schema, got shape {matrix.shape}"
         )
     return matrix[:, number]
+
+
+def _array_of(column: Any) -> AnyArray:
+    """A column as an array: one of a frame as it is declared, a list value by value, of which numpy
+    would make texts if one is a text.
+    """
+    if not isinstance(column, list | tuple):
+        return np.asarray(column)
+    return np.fromiter(column, dtype=object, count=len(column))
 
 
 def is_wide(low: float, high: float) -> bool:
@@ -381,15 +390,20 @@ def has_value(value: Any) -> bool:
 
 
 def as_floats(values: AnyArray) -> FloatArray:
-    """Numbers as floats; what is none is missing: NaN."""
-    try:
+    """Numbers as floats; what is none is missing: NaN. Where they are not declared to be numbers
+    each is read by itself: numpy reads dates as numbers, unless a text is among them.
+    """
+    if values.dtype.kind in "fiub":
         return values.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([float_or_nan(value) for value in values.tolist()])
+    if values.dtype.kind not in "OSU":
+        return np.full(values.shape, np.nan)
+    return np.array([float_or_nan(value) for value in values.tolist()], dtype=np.float64)
 
 
 def float_or_nan(value: Any) -> float:
     """A value as a number, NaN if it is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
     try:
         return float(value)
     except (TypeError, ValueError):
