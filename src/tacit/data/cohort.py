@@ -17,7 +17,8 @@ import numpy as np
 from tacit._util.checks import bad
 from tacit._util.kernels import kernel, spread
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
-from tacit.data.schema import NumberScale, Schema, as_floats, is_wide
+from tacit.data.schema import NumberScale, Schema, is_wide
+from tacit.data.values import as_floats
 from tacit.wire import message
 
 ROWS_IN_BLOCK = 1 << 12  # rows that are worked on at a time

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 
 from tacit._util.file_checks import listed
 from tacit._util.types import AnyArray, BoolArray, IntArray
-from tacit.data.schema import float_or_nan, has_value, text_of
+from tacit.data.values import float_or_nan, has_value, text_of
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"

@@ -37,7 +37,7 @@ from tacit._util.file_checks import (
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.long_texts import declared_size, memory, read_pieces
 from tacit.data.sample import WIDE, ColumnRoles, Sample, check_first, check_names, sample_of
-from tacit.data.schema import Number, Schema, float_or_nan
+from tacit.data.schema import Number, Schema
 from tacit.data.table import (
     UserTable,
     conform_owners,
@@ -47,6 +47,7 @@ from tacit.data.table import (
     type_text,
     user_table,
 )
+from tacit.data.values import float_or_nan
 
 _NUMBER = r"^\s*[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?\s*$"  # with a decimal comma
 _BLOCK = 1 << 22  # bytes of a CSV file at once

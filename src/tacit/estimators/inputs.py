@@ -24,7 +24,7 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, LateRows, NumberSchema, Public
 from tacit.data.sample import WIDE, Sample, check_first, first_notes
-from tacit.data.schema import Schema, as_floats
+from tacit.data.schema import Schema
 from tacit.data.table import (
     UserTable,
     conform_owners,
@@ -35,6 +35,7 @@ from tacit.data.table import (
     read_frame,
 )
 from tacit.data.table_file import TableFile
+from tacit.data.values import as_floats
 from tacit.estimators.guarantee import Source
 from tacit.estimators.set_aside import (
     DataWarning,
