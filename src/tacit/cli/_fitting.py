@@ -35,11 +35,10 @@ from tacit.cli._output import Pace, Screen, Steps, steps
 from tacit.cli.fit import OF_LEARNERS, FitFiles, FitMethod, method_of
 from tacit.data.sample import ColumnRoles, Sample, first_notes
 from tacit.data.schema import Schema
-from tacit.data.table_file import (
+from tacit.data.table_file import TableFile, open_rows
+from tacit.data.table_rows import (
     OwnerTable,
-    TableFile,
     divide,
-    open_rows,
     read_labelled,
     read_owned,
     read_sample,

@@ -264,7 +264,8 @@ def _check_rows(
     from tacit.audit.mechanisms import audit_rows
     from tacit.data.owner_blocks import RowReading, survey
     from tacit.data.sample import ColumnRoles
-    from tacit.data.table_file import open_rows, read_sample
+    from tacit.data.table_file import open_rows
+    from tacit.data.table_rows import read_sample
 
     roles = ColumnRoles(table.label, table.owners)
     sample = read_sample(open_rows(table.public), roles)

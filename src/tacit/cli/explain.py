@@ -296,7 +296,7 @@ def _measure(
     saved: "SavedModel", test: "TableFile", label: str | None
 ) -> "tuple[Measures, Measures | None]":
     """The model on rows of a file, and where its stages are known the data user's rows alone."""
-    from tacit.data.table_file import read_labelled, read_targets
+    from tacit.data.table_rows import read_labelled, read_targets
     from tacit.estimators.measures import measure, measure_numbers
     from tacit.learners.models.scores import ScoreModel
 

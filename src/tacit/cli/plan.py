@@ -197,7 +197,7 @@ def _make_group_plans(
     """
     with on_interrupt():
         from tacit.algorithms.public_baseline import load_candidates
-        from tacit.data.table_file import read_sample
+        from tacit.data.table_rows import read_sample
         from tacit.estimators.group_planning import (
             OwnerGroup,
             default_question,
@@ -250,7 +250,7 @@ def _make_plans(
     with on_interrupt():
         from tacit.algorithms.outlook import look_ahead
         from tacit.algorithms.public_baseline import fit_public, load_candidates
-        from tacit.data.table_file import read_sample
+        from tacit.data.table_rows import read_sample
         from tacit.estimators.planning import Plan
 
         load_candidates()

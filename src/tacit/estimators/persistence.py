@@ -36,7 +36,7 @@ from tacit.wire.codec import load_plugins
 from tacit.wire.envelopes import KEY, public_bytes, sign_bytes, verify
 
 if TYPE_CHECKING:
-    from tacit.estimators.peer_methods import PeerModel
+    from tacit.estimators.own_models import PeerModel
 
 _SIGNED = b"tacit model, signed\n"
 _PURPOSE = "model"
@@ -308,7 +308,7 @@ def read_model(
 
 
 def _decode_own(data: bytes, path: str | Path) -> "PeerModel":
-    from tacit.estimators.peer_methods import decode_own
+    from tacit.estimators.own_models import decode_own
 
     try:
         return decode_own(data)

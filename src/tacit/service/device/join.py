@@ -19,7 +19,8 @@ from tacit._util.checks import whole
 from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, read_first, read_owned
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import read_first, read_owned
 from tacit.learners.query import NUMBER, Invitation, Query, digest_of
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate
