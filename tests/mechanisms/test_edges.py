@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tacit import Ball, Box, Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse, Simplex
+from tacit.mechanisms.laplace import draw_below
 from tests.mechanisms import reference
 
 OWNERS = 200
@@ -19,12 +20,19 @@ def word(value, total):
     return found
 
 
+def barely(total):
+    """The word that is nearest to being rejected, and one that is, where there are some."""
+    if total % 2 == 0:
+        return [0]
+    unfair, inverse = (1 << 64) % total, pow(total, -1, 1 << 64)
+    return [unfair * inverse % (1 << 64), (unfair - 1) * inverse % (1 << 64)]
+
+
 def edges(total, *marks):
-    """Words at these values and beside them, at both ends, and one that must be rejected."""
+    """Words at these values and beside them, at both ends, and at the edge of being rejected."""
     values = {value for mark in marks for value in (mark - 1, mark, mark + 1)}
     within = sorted(value for value in {0, *values, total - 1} if 0 <= value < total)
-    rejected = next((each for each in range(9) if reference.scaled(each, total) is None), 0)
-    return [*(word(value, total) for value in within), rejected]
+    return [*(word(value, total) for value in within), *barely(total)]
 
 
 def tapes(words, last):
@@ -43,6 +51,16 @@ def drawn(mechanism, shares, tape):
 
 def inside(dim):
     return np.random.default_rng(dim).uniform(-1, 1, size=(OWNERS, dim))
+
+
+@pytest.mark.parametrize("bound", [1, 3, 7, 16384, 2**40 + 15, 2**62 - 57])
+def test_numbers_below_a_bound(bound):
+    """Laplace's noise is made of these."""
+    words = [*edges(bound), word(bound // 2, bound)]
+    for each in words:
+        value, at = draw_below(np.array([each], dtype=np.uint64), 0, np.uint64(bound))
+        expected = reference.scaled(each, bound)
+        assert (int(value), at) == ((0, -1) if expected is None else (expected, 1))
 
 
 @pytest.mark.parametrize("dim", [1, 2, 4])
