@@ -2,11 +2,13 @@
 favours, the first that does not, and words that are rejected. Among random coins they never come.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from tacit import Ball, Box, Duchi, Hybrid, Piecewise, PrivUnit, RandomizedResponse, Simplex
-from tacit.mechanisms.laplace import draw_below
+from tacit.mechanisms.laplace import draw_below, survives
 from tests.mechanisms import reference
 
 OWNERS = 200
@@ -61,6 +63,20 @@ def test_numbers_below_a_bound(bound):
         value, at = draw_below(np.array([each], dtype=np.uint64), 0, np.uint64(bound))
         expected = reference.scaled(each, bound)
         assert (int(value), at) == ((0, -1) if expected is None else (expected, 1))
+
+
+@pytest.mark.parametrize("scale", [1, 2, 3, 5])
+def test_all_runs_that_decide_whether_noise_survives(scale):
+    """Every sequence of three numbers below scale, 2 scale, 3 scale: where the first is that is not
+    below u decides. Of equal numbers one in `scale` depends on this, which no sample shows.
+    """
+    for u in range(scale + 1):
+        for drawn in product(range(scale), range(2 * scale), range(3 * scale)):
+            words = [word(value, (r + 1) * scale) for r, value in enumerate(drawn)]
+            tape = np.array([*words, (1 << 64) - 1], dtype=np.uint64)
+            run = next((r for r, value in enumerate(drawn) if value >= u), 3)
+            said = survives(tape, 0, np.uint64(u), np.uint64(scale))
+            assert said == (run % 2 == 0, run + 1), (u, drawn)
 
 
 @pytest.mark.parametrize("dim", [1, 2, 4])
