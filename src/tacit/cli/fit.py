@@ -354,7 +354,7 @@ def fit(
     with on_interrupt():
         from tacit.algorithms.public_baseline import load_candidates
         from tacit.cli._fitting import FitRequest, carry_out
-        from tacit.data.cohort import Range
+        from tacit.data.number_target import Range
         from tacit.data.sample import ColumnRoles
 
         load_candidates()

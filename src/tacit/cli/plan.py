@@ -99,7 +99,7 @@ def plan(
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
         from tacit._util.kernels import in_arrays
-        from tacit.data.cohort import Range
+        from tacit.data.number_target import Range
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan

@@ -22,7 +22,8 @@ from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.data.cohort import Cohort, LateRows, NumberSchema, Public
+from tacit.data.cohort import Cohort, LateRows, Public
+from tacit.data.number_target import NumberSchema
 from tacit.data.sample import WIDE, Sample, check_first, first_notes
 from tacit.data.schema import Schema
 from tacit.data.table import (

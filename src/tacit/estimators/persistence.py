@@ -24,7 +24,7 @@ import tacit
 from tacit._util.checks import bad
 from tacit._util.file_checks import check_place
 from tacit._util.types import FloatArray
-from tacit.data.cohort import NumberSchema, Range  # noqa: F401 - such a schema can be read
+from tacit.data.number_target import NumberSchema, Range  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.models.ensemble import Ensemble

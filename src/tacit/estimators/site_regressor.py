@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 
 from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray
-from tacit.data.cohort import NumberSchema, Public, Range
+from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import Sample, schema_of_rows
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable, type_columns

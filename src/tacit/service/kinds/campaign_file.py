@@ -13,7 +13,8 @@ import httpx
 import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
-from tacit.data.cohort import NumberSchema, Public, Range
+from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table_file import TableFile
