@@ -51,7 +51,7 @@ def test_a_bad_file_says_what_is_wrong(tmp_path, change, text):
         if name != change.split(" = ")[0]
     ]
     (tmp_path / "policy.toml").write_text("\n".join([*kept, change]))
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=rf"policy\.toml: {text}"):
         Policy.read(tmp_path / "policy.toml")
 
 

@@ -131,7 +131,10 @@ class Policy:
         missing = {"epsilon_per_release", "epsilon_total"} - set(content)
         if missing:
             raise ValueError(f"{path}: {', '.join(sorted(missing))} must be given")
-        return cls(**content)
+        try:
+            return cls(**content)
+        except ValueError as problem:
+            raise ValueError(f"{path}: {problem}") from None
 
     def level(
         self,
