@@ -12,7 +12,7 @@ import numpy as np
 from tacit.algorithms.peers import Peer, Roster
 from tacit.audit.staging import LATER_ROUND, SCHEMA, invite, record_queries, share_query
 from tacit.data.schema import Category, Number, Schema
-from tacit.estimators.peer_methods import KeptModel
+from tacit.estimators.own_models import KeptModel
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble

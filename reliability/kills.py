@@ -26,7 +26,7 @@ from reliability.campaign import Campaign, ledger_in, limits
 from reliability.finding import Finding
 from tacit.owner.gate import Gate, RefusedError
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.ledger_entries import read_mark
+from tacit.owner.ledger_marks import read_mark
 
 WORKERS = 4
 _QUESTIONS = 8

@@ -19,7 +19,7 @@ from rich.console import Console
 from reliability.finding import Finding, show
 from tacit._util.types import FloatArray, IntArray
 from tacit.audit.questions import gradient_length
-from tacit.data.cohort import LEVELS
+from tacit.data.number_target import LEVELS
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Loss
 from tacit.learners.sites.perturbation import Perturbation
 from tacit.learners.sites.projection import Projection

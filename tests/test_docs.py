@@ -203,6 +203,7 @@ def test_the_site_fetches_nothing_from_elsewhere(site):
     for page in site.rglob("*.html"):
         text = re.sub(r"<link rel=.?canonical[^>]*>", "", page.read_text())
         assert not fetched.search(text), page.name
+    assert not list(site.rglob("*.py*"))  # nor has it what only builds it, bytecode included
     for style in site.rglob("*.css"):
         assert not re.search(r"url\(['\"]?(?:https?:)?//|@import", style.read_text()), style.name
 

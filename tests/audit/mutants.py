@@ -235,6 +235,23 @@ class NeverSpent(Gate):
         return self._policy.level(invitation.query.epsilons, Fraction(0))
 
 
+class OneTooMany(Gate):
+    """Counts from 0: one release more than the policy allows."""
+
+    def _level(self, book, owner, invitation):
+        query, (spent, releases, counts) = invitation.query, book.spending_of(owner)
+        if not releases <= self._policy.releases:
+            return None
+        return self._policy.level(query.epsilons, spent, counts, query.how)
+
+
+class FreeFirst(Gate):
+    """The first question of a campaign is not charged."""
+
+    def _cost(self, book, due, invitation):
+        return Fraction(0) if invitation.number == 1 else super()._cost(book, due, invitation)
+
+
 class ChargesHalf(Gate):
     def __init__(self, *arguments, **more):
         super().__init__(*arguments, **more)
@@ -310,6 +327,8 @@ MISKEEPING = {
     FreeWhenExtreme: "not in the ledger",
     Forgets: "changed when the question was repeated",
     NeverSpent: "than the policy allows",
+    OneTooMany: "in number than the policy allows",
+    FreeFirst: "charged less",
     ChargesHalf: "charged less",
 }
 RESEEDING = {OneTape: "questions", SeedOfQuestion: "started again", SharedByOwners: "owners share"}

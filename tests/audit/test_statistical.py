@@ -4,21 +4,36 @@ import numpy as np
 import pytest
 
 from tacit import Ball, Box, Duchi, Piecewise, PrivUnit, seeded
-from tacit.audit.statistical import epsilon_lower_bound, examine
+from tacit.audit.examination import corners, examine
+from tacit.audit.statistical import epsilon_lower_bound
 from tests.mechanisms.cases import PRIVATE, name
-from tests.mechanisms.mutants import CAUGHT_BY, BudgetNotSplit, HalfSensitivity, NoScale, RawRest
+from tests.mechanisms.mutants import (
+    CAUGHT_BY,
+    BudgetNotSplit,
+    HalfSensitivity,
+    NameTellsTheChoice,
+    NoScale,
+    OneNoiseForAll,
+    OneWordForBoth,
+    RawRest,
+)
 
 SHARP = (Piecewise, Duchi)  # of these nearly all that they spend is proven, which takes more
 
 
-def inputs(dim):
-    return np.array([np.full(dim, v) for v in (-1.0, -0.9, -0.3, 0.0, 0.9, 1.0)])
+FOUR = (  # need several coordinates
+    NoScale, BudgetNotSplit, RawRest, HalfSensitivity,
+    OneNoiseForAll, OneWordForBoth, NameTellsTheChoice,
+)  # fmt: skip
 
 
 def examination(kind, epsilon, dim):
-    space = Ball(dim=dim) if kind is PrivUnit else Box(dim=dim)
-    n = 20_000 if kind is PrivUnit else 200_000 if kind in SHARP else 60_000
-    return examine(kind(epsilon=epsilon, space=space), inputs(dim), n, seeded(21), confidence=0.999)
+    ranks = issubclass(kind, PrivUnit)
+    space = Ball(dim=dim) if ranks else Box(dim=dim)
+    n = 20_000 if ranks else 200_000 if kind in SHARP else 60_000
+    return examine(
+        kind(epsilon=epsilon, space=space), corners(dim), n, seeded(21), confidence=0.999
+    )
 
 
 @pytest.mark.parametrize(("dim", "epsilon"), [(1, 0.5), (4, 1.0), (1, 3.0), (4, 5.0)])
@@ -32,8 +47,8 @@ def test_shipped_mechanisms_are_sound(kind, dim, epsilon):
 
 @pytest.mark.parametrize("mutant", CAUGHT_BY, ids=name)
 def test_broken_mechanisms_are_caught(mutant):
-    dim = 4 if mutant in (NoScale, BudgetNotSplit, RawRest, HalfSensitivity) else 1
-    found = examination(mutant, 5.0 if mutant is BudgetNotSplit else 1.0, dim)
+    epsilon = 5.0 if mutant in (BudgetNotSplit, OneWordForBoth) else 1.0  # two are sampled
+    found = examination(mutant, epsilon, 4 if mutant in FOUR else 1)
     assert not getattr(found, CAUGHT_BY[mutant]), found
     assert not found.sound
 

@@ -19,7 +19,8 @@ from tacit.data import owner_blocks
 from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, open_rows, read_owned, read_sample
+from tacit.data.table_file import TableFile, open_rows
+from tacit.data.table_rows import read_owned, read_sample
 from tacit.data.table_set import find_files
 from tests.engines.test_by_block import rows
 

@@ -9,7 +9,8 @@ from tacit.data.cohort import Cohort, LateRows, owner_weights
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import keep_frame
-from tacit.data.table_file import TableFile, read_owned
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import read_owned
 
 SCHEMA = Schema(
     features=(Number("age", 0, 100), Category("state", ("n", "s", "w"))), classes=("no", "yes")

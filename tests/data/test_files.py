@@ -18,7 +18,8 @@ from tacit.data.table import (
     conform_owners,
     type_columns,
 )
-from tacit.data.table_file import TableFile, TextForm, read_first, read_owned
+from tacit.data.table_file import TableFile, TextForm
+from tacit.data.table_rows import read_first, read_owned
 from tacit.owner.policy import Policy
 from tacit.service.kinds.campaign_file import entries
 from tests.cli.made import people, write_csv, write_parquet

@@ -1,3 +1,6 @@
+from decimal import Decimal
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -145,3 +148,26 @@ def test_a_matrix_is_encoded_as_its_columns_are(dtype, rows):
     together, apart = schema.encode(X), schema.encode({str(j): X[:, j] for j in range(3)})
     assert together.X.tobytes() == apart.X.tobytes()
     assert (together.moved, together.moved_by) == (apart.moved, apart.moved_by)
+
+
+ODD = (
+    1, 1.0, True, None, float("nan"), "x", "1", "true", " 1", "1_000", b"1", 10**30, 2**64, 1 + 1j,
+    Decimal(1), np.float32(1), np.datetime64("2020-01-01"), np.timedelta64(3, "D"), [1], (1, 2), {},
+)  # fmt: skip
+
+
+def objects(values):
+    """An array that holds each value as it is."""
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+@pytest.mark.parametrize("form", [list, tuple, objects], ids=["list", "tuple", "array"])
+def test_no_row_changes_how_another_is_read(form):
+    """Beside a text numpy makes a text of True, and dates are numbers unless a text is there."""
+    schema = Schema((Number("a", -1, 5), Category("c", ("x", "1")), Category("k", (0, 1))), (0, 1))
+    for one, other in product(ODD, ODD):
+        both = schema.encode({name: form([one, other]) for name in "ack"}).X
+        alone = [
+            schema.encode({name: form([each]) for name in "ack"}).X[0] for each in (one, other)
+        ]
+        assert np.array_equal(both, alone), (one, other)

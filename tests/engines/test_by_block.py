@@ -19,7 +19,8 @@ from tacit.data import owner_blocks
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
 from tacit.data.sample import ColumnRoles, Sample
-from tacit.data.table_file import TableFile, TextForm, open_rows, read_owned, read_sample
+from tacit.data.table_file import TableFile, TextForm, open_rows
+from tacit.data.table_rows import read_owned, read_sample
 from tacit.data.table_set import TableSet, find_files
 from tacit.engines.by_block import ByBlock, DrawingOrder, Everybody
 from tacit.engines.inline import Inline

@@ -22,7 +22,7 @@ from tacit import (
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import BlockedCohort, OwnerBlock
 from tacit.engines.by_block import ByBlock, ray_workers
-from tacit.estimators.peer_methods import keep_own
+from tacit.estimators.own_models import keep_own
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners import learner_or_simulation

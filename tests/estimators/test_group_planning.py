@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.data.cohort import LEVELS, Public
+from tacit.data.cohort import Public
+from tacit.data.number_target import LEVELS
 from tacit.data.schema import Number, Schema
 from tacit.estimators.group_planning import (
     OwnerGroup,

@@ -10,7 +10,8 @@ from pyarrow import csv, parquet
 
 from tacit import PeerEnsemble, SiteEnsemble, SiteEnsembleRegressor, plan
 from tacit.data.sample import ColumnRoles
-from tacit.data.table_file import TableFile, read_sample
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import read_sample
 from tacit.wire import encode
 
 SITES = 4

@@ -12,7 +12,7 @@ import pytest
 import tacit
 from tacit import Category, Number, Schema
 from tacit.estimators import PeerEnsemble
-from tacit.estimators.peer_methods import PeerModel
+from tacit.estimators.own_models import PeerModel
 from tacit.wire import encode
 
 SCHEMA = Schema(

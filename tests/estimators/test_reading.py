@@ -13,7 +13,7 @@ import pytest
 from sklearn.base import clone
 
 from tacit import seeded
-from tacit.data.cohort import NumberSchema, Range
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators import (
     DataWarning,

@@ -6,7 +6,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_regression
 
-from tacit import SiteEnsemble, SiteEnsembleRegressor
+from tacit import PrivateClassifier, SiteEnsemble, SiteEnsembleRegressor
 from tests.estimators.data import people, task
 
 
@@ -194,3 +194,32 @@ def test_bad_arguments():
         SiteEnsembleRegressor(target_range=(1, 1)).fit(X, y)
     with pytest.raises(ValueError, match="slopes without bound"):
         SiteEnsembleRegressor(loss="squared").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [SiteEnsemble, SiteEnsembleRegressor, PrivateClassifier])
+@pytest.mark.parametrize(
+    ("epsilon", "said"),
+    [
+        ("x", "epsilon must be a finite number > 0, got 'x'"),
+        ([1, 2, 3, 4, "a"], "epsilon must be a finite number > 0, got '1'"),
+        ([1, 2, 3, 4, np.nan], "epsilon must be a finite number > 0, got nan"),
+        ([1, 2], "epsilon must be a number or one for each of 5 .*, got an array of shape"),
+        ({"n": 1}, "epsilon must be a finite number > 0, got {'n': 1}"),
+    ],
+    ids=["text", "a text among them", "nan", "too few", "dict"],
+)
+def test_an_epsilon_that_is_none_is_refused_by_its_name(kind, epsilon, said):
+    """Sites took their median first, and numpy's words for it were what one read."""
+    X, y = task(rows=300)
+    target = X[:, 0] if kind is SiteEnsembleRegressor else y
+    with pytest.raises(ValueError, match=said):
+        kind(epsilon=epsilon).fit(
+            X[50:], target[50:], owners=sited(250), public=(X[:50], target[:50])
+        )
+
+
+def test_an_engine_that_is_no_text_is_refused_by_its_name():
+    X, y = task(rows=300)
+    odd = SiteEnsemble().set_params(engine=3)
+    with pytest.raises(ValueError, match='engine must be "inline", "ray" or'):
+        odd.fit(X[50:], y[50:], public=(X[:50], y[:50]))

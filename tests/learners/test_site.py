@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from tacit.audit.statistical import epsilon_lower_bound
-from tacit.data.cohort import LEVELS, Cohort
+from tacit.data.cohort import Cohort
+from tacit.data.number_target import LEVELS
 from tacit.learners.query import Query
 from tacit.learners.sites import perturbation
 from tacit.learners.sites.losses import Huber, HuberHinge, LogisticLoss, Squared, minimise

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tacit import Laplace, Piecewise, Reports
+from tacit import Laplace, Piecewise, PrivUnit, Reports
 from tacit.mechanisms.piecewise import PiecewiseLaw
 
 
@@ -103,6 +103,43 @@ class VarianceTenPercentOff(Piecewise):
         return 0.9 * super()._variance(level, x)
 
 
+# Coins that are used twice: no coordinate by itself, and no sum, shows it
+# ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneNoiseForAll(Laplace):
+    """All coordinates get the same noise: their differences are exact."""
+
+    def _draw(self, level, shares, tape, out):
+        noise, exact = self.blank(len(shares)), np.rint(shares / self.space.radius_inf * 2**14)
+        done = super()._draw(level, np.zeros_like(shares), tape, noise)
+        limit = self.limit(level)
+        out.points[...] = np.clip(exact.astype(np.int64) + noise.points[:, :1], -limit, limit)
+        return done
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OneWordForBoth(Piecewise):
+    """The points of all sampled coordinates are drawn with one word."""
+
+    def _draw(self, level, shares, tape, out):
+        k = int(self.counts[level])
+        coins = tape.copy()
+        coins[:, -k:] = coins[:, -k : -k + 1]
+        return super()._draw(level, shares, coins, out)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NameTellsTheChoice(PrivUnit):
+    """The public part of the name is the word by which the codeword is chosen."""
+
+    def _draw(self, level, shares, tape, out):
+        coins = tape.copy()
+        coins[:, -1] = coins[:, -2]
+        return super()._draw(level, shares, coins, out)
+
+
 CAUGHT_BY = {
     TailFiftyFifty: "private",
     NoScale: "bias_agrees",
@@ -112,4 +149,7 @@ CAUGHT_BY = {
     FloorNotRound: "bias_agrees",
     WiderThanClaimed: "private",
     VarianceTenPercentOff: "variance_agrees",
+    OneNoiseForAll: "private",
+    OneWordForBoth: "private",
+    NameTellsTheChoice: "private",
 }

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tacit import PrivUnit, seeded
-from tacit.audit.statistical import bias_z, variance_z
+from tacit.audit.examination import bias_z, variance_z
 from tacit.mechanisms.piecewise import PiecewiseLaw
 from tests.mechanisms.cases import ALL, PRIVATE, SPACES, corners, make, name
 

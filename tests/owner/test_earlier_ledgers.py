@@ -10,7 +10,7 @@ from itertools import accumulate
 import msgpack
 import pytest
 
-from tacit.owner import ledger_entries
+from tacit.owner import ledger_tables
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.ledger_entries import Entry
 
@@ -111,13 +111,13 @@ def test_a_changed_line_is_noticed(tmp_path):
 
 def test_a_kill_between_mark_and_ledger_loses_nothing(tmp_path, monkeypatch):
     earlier(tmp_path, 1)
-    translate = ledger_entries._translate
+    translate = ledger_tables._translate
 
     def killed(path, heads):
         translate(path, heads)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ledger_entries, "_translate", killed)
+    monkeypatch.setattr(ledger_tables, "_translate", killed)
     with pytest.raises(KeyboardInterrupt):
         opened(tmp_path)
     monkeypatch.undo()

@@ -15,8 +15,9 @@ from fractions import Fraction
 import pytest
 
 from tacit.owner.ledger import Ledger, LedgerError
-from tacit.owner.ledger_entries import Entry, Mark, read_mark, write_mark
-from tacit.owner.policy import time_of
+from tacit.owner.ledger_entries import Entry
+from tacit.owner.ledger_marks import Mark, read_mark, write_mark
+from tacit.owner.spending import time_of
 
 
 def entry(number, owner="a", epsilon="1/10"):
@@ -192,6 +193,26 @@ def test_a_second_mark_keeps_a_ledger_from_beginning_anew(tmp_path):
     deleted(tmp_path, "l.db", "l.mark")
     with pytest.raises(LedgerError, match="not the latest: it has 0 releases"):
         Ledger(tmp_path / "l.db", tmp_path / "l.mark", also)
+
+
+def test_a_mark_that_is_a_link_is_kept_where_the_link_leads(tmp_path):
+    """A mark on a share through a link became a file beside the ledger with the first release, and
+    went back in time with it.
+    """
+    (tmp_path / "share").mkdir()
+    (tmp_path / "l.mark").symlink_to(tmp_path / "share" / "mark")
+    ledger = opened(tmp_path)
+    write(ledger, 1)
+    copied(tmp_path, "old")
+    write(ledger, 2, 3)
+    ledger.close()
+    assert (tmp_path / "l.mark").is_symlink()
+    kept = read_mark(tmp_path / "share" / "mark")
+    assert kept is not None
+    assert kept.mark.final[0] == 3
+    restored(tmp_path, "old")
+    with pytest.raises(LedgerError, match="not the latest"):
+        opened(tmp_path)
 
 
 def test_a_missing_mark_is_noticed_and_can_be_adopted_on_purpose(tmp_path):

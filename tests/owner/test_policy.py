@@ -38,6 +38,9 @@ def test_a_file_is_read_exactly(tmp_path):
         ("mechanisms = 'duchi'", "mechanisms must be a list of names"),
         ("units = ['row']", "units must be of 'owner' and 'record'"),
         ("time_step = -1", "time_step must be 0 to 3600"),
+        ("epsilon_total = 1e999999999", "epsilon_total must be an exact number"),
+        ("columns_never = 5", "columns_never must be a list of names"),
+        ("campaign = 5", "campaign must be the name of a campaign"),
     ],
 )
 def test_a_bad_file_says_what_is_wrong(tmp_path, change, text):
@@ -48,7 +51,7 @@ def test_a_bad_file_says_what_is_wrong(tmp_path, change, text):
         if name != change.split(" = ")[0]
     ]
     (tmp_path / "policy.toml").write_text("\n".join([*kept, change]))
-    with pytest.raises(ValueError, match=text):
+    with pytest.raises(ValueError, match=rf"policy\.toml: {text}"):
         Policy.read(tmp_path / "policy.toml")
 
 
@@ -69,6 +72,18 @@ def test_levels():
 def test_only_exact_numbers_are_budgets(value):
     with pytest.raises(ValueError, match="b must be an exact number"):
         exact("b", value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1e999999999", "1e-999999999", Decimal("1e999999"), "9" * 500, "1/" + "3" * 500, 10**5000],
+    ids=lambda value: str(value)[:12] if isinstance(value, str) else type(value).__name__,
+)
+def test_a_number_with_more_digits_than_a_ledger_has_room_for_is_refused_at_once(value):
+    """As a rational the first of them has a thousand million digits: it filled the memory."""
+    with pytest.raises(ValueError, match="b must be an exact number") as refused:
+        exact("b", value)
+    assert len(str(refused.value)) < 400
 
 
 def test_peers_counts_count_twice_once_kinds_are_mixed():

@@ -12,7 +12,7 @@ from tacit.learners.query import PURPOSE, Invitation, digest_of, unpack
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.ledger_entries import Entry
-from tacit.owner.policy import owners
+from tacit.owner.spending import owners
 from tacit.wire.envelopes import sign
 from tests.owner.made import KEY, policy
 

@@ -17,7 +17,7 @@ from tacit.mechanisms.streams import rational
 from tacit.owner.gate import Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.ledger_entries import Entry
-from tacit.owner.policy import owners
+from tacit.owner.spending import owners
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from time import sleep
 
 from tacit.owner.ledger import Book, Ledger
-from tacit.owner.ledger_entries import end_of, prepare
+from tacit.owner.ledger_tables import end_of, prepare
 
 
 class Hasty(Ledger):

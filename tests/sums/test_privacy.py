@@ -10,7 +10,8 @@ import pytest
 from scipy.stats import chisquare, norm
 
 from tacit import secure, seeded
-from tacit.audit.statistical import bias_z, epsilon_lower_bound, variance_z
+from tacit.audit.examination import bias_z, variance_z
+from tacit.audit.statistical import epsilon_lower_bound
 from tacit.sums import secure_sum as noise
 from tacit.sums.secure_sum import (
     TwoServers,

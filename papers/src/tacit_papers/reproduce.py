@@ -14,7 +14,8 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from tacit._util.checks import bad, check_engine, make_folder
+from tacit._util.checks import bad, check_engine
+from tacit._util.file_checks import make_folder
 from tacit._util.kernels import cores
 from tacit.cli._options import Seed
 from tacit.cli._output import Screen, bar, table_of, versions

@@ -27,7 +27,8 @@ from tacit.algorithms.site_weights import (
     public_only,
     without_sites,
 )
-from tacit.data.cohort import Cohort, Range
+from tacit.data.cohort import Cohort
+from tacit.data.number_target import Range
 from tacit.learners.query import Estimates
 from tacit.learners.sites.losses import LogisticLoss, Loss, Squared
 from tacit.learners.sites.perturbation import LARGEST

@@ -182,15 +182,18 @@ class _GatewayRun:
 def _run(
     case: GateCase, cohort: Cohort, desk: Path, stream: SeededStream, kind: type[Gate]
 ) -> _GatewayRun:
-    """Ask one gateway: some owners twice, then everybody; at the end some once more than their
-    budget allows.
+    """Ask one gateway: some owners twice, then everybody; in between some once more than their
+    budget allows. It is the epsilon in all that does not, and of the first gateway the number of
+    releases: a limit that is never the one that binds would not be looked at.
     """
     desk.mkdir()
     ledger = ledger_in(desk)
+    counted, largest = desk.name == "one", rational(max(case.epsilons))
+    every = sum((rational(epsilon) for epsilon in case.epsilons), Fraction(0))
     policy = Policy(
-        epsilon_per_release=rational(max(case.epsilons)),
-        epsilon_total=sum((rational(epsilon) for epsilon in case.epsilons), Fraction(0)),
-        releases=len(case.epsilons) + 1,
+        epsilon_per_release=largest,
+        epsilon_total=every + largest if counted else every,
+        releases=len(case.epsilons) + (0 if counted else 1),
         campaign=REHEARSAL,
         time_step=Fraction(0),
     )

@@ -3,7 +3,7 @@ samples prove; and with rows of one's own.
 
 The exact part enumerates a mechanism's table of whole-number weights and compares its worst ratio
 with e^epsilon. No float takes part in the verdict: the ratio is a fraction, and so is the lower
-bound of e^epsilon it must not exceed. Samples are judged in statistical.py.
+bound of e^epsilon it must not exceed. Samples are judged in examination.py.
 
 With rows of one's own, the question that a fit would put to the owners of a table is answered by
 every one of them, a block at a time, so the table may be larger than memory. Checked of each block:
@@ -24,8 +24,8 @@ import numpy as np
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
+from tacit.audit.examination import Examination, corners, examine
 from tacit.audit.staging import Check
-from tacit.audit.statistical import Examination, examine
 from tacit.data.cohort import Cohort, Public
 from tacit.data.owner_blocks import BlockedCohort
 from tacit.engines.by_block import Everybody
@@ -79,7 +79,7 @@ def audit_mechanisms(
                 # it ranks codewords: slower, and as telling
                 draws = n // 10 if kind is PrivUnit else n
                 mechanism = kind(epsilon=epsilon, space=space)
-                found = examine(mechanism, opposites(dim), draws, coins)
+                found = examine(mechanism, corners(dim), draws, coins)
                 used, within = epsilon_in_use(mechanism)
                 table = small_table(kind, epsilon)
                 yield AuditRow(
@@ -99,11 +99,6 @@ def _takes(kind: type[Mechanism], space: Space, epsilon: float) -> bool:
     except ValueError:
         return False
     return True
-
-
-def opposites(dim: int) -> FloatArray:
-    """Shares between one corner of the space and the opposite one."""
-    return np.array([np.full(dim, value) for value in (-1.0, -0.9, -0.3, 0.0, 0.9, 1.0)])
 
 
 def epsilon_in_use(mechanism: Mechanism) -> tuple[float, bool]:

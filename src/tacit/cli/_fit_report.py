@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tacit._util.checks import some_of
+from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.refinement import all_rounds, rounds_in_words
-from tacit.data.cohort import Range
+from tacit.data.number_target import Range
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee
 from tacit.estimators.measures import (

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import Heading, one_of, some_of
+from tacit._util.checks import one_of
+from tacit._util.file_checks import Heading, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import on_interrupt
 from tacit.algorithms.gradient_trees import Growth
@@ -34,11 +35,10 @@ from tacit.cli._output import Pace, Screen, Steps, steps
 from tacit.cli.fit import OF_LEARNERS, FitFiles, FitMethod, method_of
 from tacit.data.sample import ColumnRoles, Sample, first_notes
 from tacit.data.schema import Schema
-from tacit.data.table_file import (
+from tacit.data.table_file import TableFile, open_rows
+from tacit.data.table_rows import (
     OwnerTable,
-    TableFile,
     divide,
-    open_rows,
     read_labelled,
     read_owned,
     read_sample,

@@ -14,7 +14,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tacit._util.checks import check_table, check_writable, positive
+from tacit._util.checks import positive
+from tacit._util.file_checks import check_table, check_writable
 from tacit.audit import clock
 from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins, own_cases
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
@@ -263,7 +264,8 @@ def _check_rows(
     from tacit.audit.mechanisms import audit_rows
     from tacit.data.owner_blocks import RowReading, survey
     from tacit.data.sample import ColumnRoles
-    from tacit.data.table_file import open_rows, read_sample
+    from tacit.data.table_file import open_rows
+    from tacit.data.table_rows import read_sample
 
     roles = ColumnRoles(table.label, table.owners)
     sample = read_sample(open_rows(table.public), roles)

@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tacit._util.checks import make_folder, positive
+from tacit._util.checks import positive
+from tacit._util.file_checks import make_folder
 from tacit.cli._demo_trials import (
     BOOSTED,
     OURS,

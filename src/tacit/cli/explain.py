@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from tacit._util.checks import check_file, check_table, check_writable, in_digits, one_of
+from tacit._util.checks import in_digits, one_of
+from tacit._util.file_checks import check_file, check_table, check_writable
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, table_of, visible
 
@@ -295,7 +296,7 @@ def _measure(
     saved: "SavedModel", test: "TableFile", label: str | None
 ) -> "tuple[Measures, Measures | None]":
     """The model on rows of a file, and where its stages are known the data user's rows alone."""
-    from tacit.data.table_file import read_labelled, read_targets
+    from tacit.data.table_rows import read_labelled, read_targets
     from tacit.estimators.measures import measure, measure_numbers
     from tacit.learners.models.scores import ScoreModel
 

@@ -11,18 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit._util.checks import (
-    Heading,
-    bad,
-    check_delta,
-    check_engine,
-    check_file,
-    check_table,
-    check_writable,
-    one_of,
-    positive,
-    whole,
-)
+from tacit._util.checks import bad, check_delta, check_engine, one_of, positive, whole
+from tacit._util.file_checks import Heading, check_file, check_table, check_writable
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     CLASSES,
@@ -364,7 +354,7 @@ def fit(
     with on_interrupt():
         from tacit.algorithms.public_baseline import load_candidates
         from tacit.cli._fitting import FitRequest, carry_out
-        from tacit.data.cohort import Range
+        from tacit.data.number_target import Range
         from tacit.data.sample import ColumnRoles
 
         load_candidates()

@@ -14,7 +14,7 @@ import httpx
 import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tacit._util.checks import check_writable
+from tacit._util.file_checks import check_writable
 from tacit.cli._options import (
     FAILED,
     Authority,

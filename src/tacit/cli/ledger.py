@@ -47,7 +47,8 @@ def show(
         tacit ledger show --home tacit-owner --policy policy.toml
     """
     from tacit.owner.ledger import Ledger
-    from tacit.owner.policy import Policy, figures, owners
+    from tacit.owner.policy import Policy
+    from tacit.owner.spending import figures, owners
 
     entries = Ledger(*_place(file, mark, home_folder(home))).entries()
     limit = None if policy is None else Policy.read(policy)
@@ -168,7 +169,7 @@ def _beside(file: Path) -> Path | None:
 
 
 def _table(entries: "list[Entry]") -> Table:
-    from tacit.owner.policy import round_up, time_of
+    from tacit.owner.spending import round_up, time_of
 
     table = table_of(_releases(len(entries)))
     for heading in ("when\n(UTC)", "owner", "campaign", "no.", "what,\nhow", "hides"):

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from tacit._util.checks import check_file, check_table, one_of, positive
+from tacit._util.checks import one_of, positive
+from tacit._util.file_checks import check_file, check_table
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
     CLASSES,
@@ -98,7 +99,7 @@ def plan(
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
         from tacit._util.kernels import in_arrays
-        from tacit.data.cohort import Range
+        from tacit.data.number_target import Range
         from tacit.data.sample import ColumnRoles
         from tacit.data.table_file import open_rows
         from tacit.estimators.planning import Plan
@@ -196,7 +197,7 @@ def _make_group_plans(
     """
     with on_interrupt():
         from tacit.algorithms.public_baseline import load_candidates
-        from tacit.data.table_file import read_sample
+        from tacit.data.table_rows import read_sample
         from tacit.estimators.group_planning import (
             OwnerGroup,
             default_question,
@@ -249,7 +250,7 @@ def _make_plans(
     with on_interrupt():
         from tacit.algorithms.outlook import look_ahead
         from tacit.algorithms.public_baseline import fit_public, load_candidates
-        from tacit.data.table_file import read_sample
+        from tacit.data.table_rows import read_sample
         from tacit.estimators.planning import Plan
 
         load_candidates()

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from tacit._util.checks import (
+from tacit._util.checks import check_engine
+from tacit._util.file_checks import (
     PARQUET,
-    check_engine,
     check_file,
     check_table,
     check_writable,

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import listed
+from tacit._util.file_checks import listed
 from tacit._util.types import AnyArray
-from tacit.data.cohort import NumberSchema, Public, Range
+from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
     UserTable,

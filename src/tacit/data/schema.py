@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tacit._util.checks import bad, some_of
+from tacit._util.checks import bad
+from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit.data.values import as_floats, has_value, is_number, match_known, positions
 from tacit.wire import message
 
 if TYPE_CHECKING:  # a schema without tables does without pyarrow
@@ -108,7 +110,7 @@ class Category:
 
     def conform(self, values: AnyArray) -> AnyArray:
         """Each value as the one of the set that says the same, or None."""
-        return _match(values, self.values)
+        return match_known(values, self.values)
 
     def encode(self, values: AnyArray) -> tuple[FloatArray, BoolArray]:
         """Columns of -1 and +1, (n, width), and which values were not in the set."""
@@ -218,7 +220,7 @@ class Schema:
 
     def conform_labels(self, labels: AnyArray) -> AnyArray:
         """Labels as the schema's own classes, None for any other."""
-        return _match(labels, self.classes)
+        return match_known(labels, self.classes)
 
     def encode(self, table: Any, where: str = "the table") -> Encoded:
         """A matrix with these columns in order, a data frame, a mapping of names to columns, or a
@@ -277,7 +279,7 @@ class Schema:
         """Refuse labels of a declared type that can say none of the classes. Types may be told,
         values may not.
         """
-        if labels.dtype.kind in "fiub" and not any(_is_number(each) for each in self.classes):
+        if labels.dtype.kind in "fiub" and not any(is_number(each) for each in self.classes):
             raise ValueError(
                 f"{where} is of type {labels.dtype}, the classes of the sample are {self.classes}: "
                 "no row can have one of them; give labels as the sample has them"
@@ -351,13 +353,22 @@ def _column(table: Any, number: int, name: Any, width: int) -> AnyArray:
             raise ValueError(
                 f"column {name!r} of the schema is missing; the table has {sorted(named)}"
             )
-        return np.asarray(table[named[str(name)]])
+        return _array_of(table[named[str(name)]])
     matrix = np.asarray(table)
     if matrix.ndim != 2 or matrix.shape[1] != width:
         raise ValueError(
             f"a table must have {width} columns as in the schema, got shape {matrix.shape}"
         )
     return matrix[:, number]
+
+
+def _array_of(column: Any) -> AnyArray:
+    """A column as an array: one of a frame as it is declared, a list value by value, of which numpy
+    would make texts if one is a text.
+    """
+    if not isinstance(column, list | tuple):
+        return np.asarray(column)
+    return np.fromiter(column, dtype=object, count=len(column))
 
 
 def is_wide(low: float, high: float) -> bool:
@@ -367,109 +378,3 @@ def is_wide(low: float, high: float) -> bool:
     (True, False, False)
     """
     return high / 2 - low / 2 >= _NARROWEST / 2
-
-
-def has_value(value: Any) -> bool:
-    """Whether a value is there at all: not None, NaN, NaT or pandas' NA (whose comparison has no
-    truth value).
-    """
-    try:
-        return value is not None and bool(value == value)
-    except (TypeError, ValueError):
-        return False
-
-
-def as_floats(values: AnyArray) -> FloatArray:
-    """Numbers as floats; what is none is missing: NaN."""
-    try:
-        return values.astype(np.float64, copy=False)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([float_or_nan(value) for value in values.tolist()])
-
-
-def float_or_nan(value: Any) -> float:
-    """A value as a number, NaN if it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return float("nan")
-    except OverflowError:  # a whole number beyond all floats
-        return float("inf") if value > 0 else float("-inf")
-
-
-_TRUTH = {"true": 1.0, "True": 1.0, "TRUE": 1.0, "false": 0.0, "False": 0.0, "FALSE": 0.0}
-
-
-def positions(values: AnyArray, known: tuple[Any, ...]) -> IntArray:
-    """The place of each value among the known ones, -1 if none of them says the same. Every value
-    is read by itself, so that none changes how another is read, also where a library makes texts of
-    all values because one is a text.
-
-    >>> positions(np.array([2, "2.0", "x", True], dtype=object), (1, 2)).tolist()
-    [1, 1, -1, 0]
-    """
-    numbers = all(isinstance(value, int | float) for value in known if value is not None)
-    if values.dtype.kind in "fiub" and numbers and None not in known:
-        order = np.argsort(np.array(known, dtype=np.float64))
-        ranked = np.array(known, dtype=np.float64)[order]
-        place = np.searchsorted(ranked, values.astype(np.float64)).clip(max=len(known) - 1)
-        return np.where(ranked[place] == values, order[place], -1)
-    mixed = any(isinstance(value, int | float) for value in known)
-    read = _number_of if numbers else _number_text_of if mixed else text_of
-    places = {read(value): place for place, value in reversed(list(enumerate(known)))}
-    seen: dict[Any, int] = {}
-    found = np.full(len(values), -1, dtype=np.int64)
-    for row, value in enumerate(values.tolist()):
-        try:
-            key = type(value), value  # True == 1, and may say another
-            if key not in seen:
-                seen[key] = places.get(read(value), -1)
-            found[row] = seen[key]
-        except TypeError:  # a list or the like, which has no hash
-            continue
-    return found
-
-
-def _is_number(known: Any) -> bool:
-    """Whether a known value can be said by a number or a truth value."""
-    return not np.isnan(float_or_nan(known)) or str(known) in _TRUTH
-
-
-def _match(column: AnyArray, values: tuple[Any, ...]) -> AnyArray:
-    """Each value as the known one that says the same, or None."""
-    known = np.empty(len(values) + 1, dtype=object)
-    known[:-1], known[-1] = values, None
-    return np.asarray(known[positions(column, values)])
-
-
-def _number_of(value: Any) -> float | str | None:
-    """What a value says where numbers are meant: the texts "03" and "3.0" are 3, and truth values 1
-    and 0.
-    """
-    text = text_of(value)
-    if text is None or not isinstance(value, str | bytes):
-        number = float_or_nan(value)
-    else:
-        number = _TRUTH.get(text, float_or_nan(text))
-    return text if np.isnan(number) else number
-
-
-def _number_text_of(value: Any) -> str | None:
-    """The same where numbers and texts are meant."""
-    number = float_or_nan(value) if isinstance(value, str) else float("nan")
-    return text_of(value) if np.isnan(number) else text_of(number)
-
-
-def text_of(value: Any) -> str | None:
-    """What a value says: truth values in lower case, whole numbers without a point and as precise
-    as a float, texts without blanks around; None: nothing.
-    """
-    if not has_value(value):
-        return None
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        number = float_or_nan(value)
-        return str(int(number)) if number.is_integer() else str(number)
-    text = str(value).strip()
-    return text.lower() if text in _TRUTH else text

@@ -24,9 +24,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tacit._util.checks import listed
+from tacit._util.file_checks import listed
 from tacit._util.types import AnyArray, BoolArray, IntArray
-from tacit.data.schema import float_or_nan, has_value, text_of
+from tacit.data.values import float_or_nan, has_value, text_of
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"

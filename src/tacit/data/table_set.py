@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from tacit._util.checks import PARQUET, refused, some_of
+from tacit._util.file_checks import PARQUET, refused, some_of
 from tacit.data.schema import Schema
 from tacit.data.table_file import PLAIN, TableFile, TextForm
 

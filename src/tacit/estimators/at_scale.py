@@ -23,7 +23,8 @@ from tacit.data.owner_blocks import (
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
-from tacit.data.table_file import TableFile, column_at, read_sample
+from tacit.data.table_file import TableFile, column_at
+from tacit.data.table_rows import read_sample
 from tacit.data.table_set import is_location, open_table
 from tacit.engines.by_block import workers_at
 from tacit.estimators.guarantee import Source

@@ -23,7 +23,7 @@ import numpy as np
 
 from tacit._util.checks import in_digits
 from tacit._util.types import AnyArray, FloatArray
-from tacit.data.cohort import Range
+from tacit.data.number_target import Range
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.persistence import SavedModel
 from tacit.learners.models.ensemble import Ensemble

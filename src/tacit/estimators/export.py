@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.checks import check_place, in_digits
+from tacit._util.checks import in_digits
+from tacit._util.file_checks import check_place
 from tacit._util.types import FloatArray
 from tacit.data.schema import Category, Number, Schema
 from tacit.estimators.explanation import Explainer

@@ -25,7 +25,8 @@ from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import CANDIDATES, accuracy_of_no_mistake, fit_public
 from tacit.algorithms.site_weights import PublicOnly
 from tacit.algorithms.sites import combine_sites, models_of_public, projections_of, tune_site
-from tacit.data.cohort import LEVELS, Cohort, Public, steps_of
+from tacit.data.cohort import Cohort, Public
+from tacit.data.number_target import LEVELS, steps_of
 from tacit.engines.inline import Inline
 from tacit.estimators.measures import VARIANCE, Measures, measure, measure_numbers
 from tacit.estimators.peer_methods import method_of

@@ -17,13 +17,15 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from tacit._util.checks import bad, positive, some_of
+from tacit._util.checks import bad, positive
+from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.data.cohort import Cohort, LateRows, NumberSchema, Public
+from tacit.data.cohort import Cohort, LateRows, Public
+from tacit.data.number_target import NumberSchema
 from tacit.data.sample import WIDE, Sample, check_first, first_notes
-from tacit.data.schema import Schema, as_floats
+from tacit.data.schema import Schema
 from tacit.data.table import (
     UserTable,
     conform_owners,
@@ -34,6 +36,7 @@ from tacit.data.table import (
     read_frame,
 )
 from tacit.data.table_file import TableFile
+from tacit.data.values import as_floats
 from tacit.estimators.guarantee import Source
 from tacit.estimators.set_aside import (
     DataWarning,
@@ -191,7 +194,8 @@ def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) 
     if crowd.summed and mechanism != "auto":
         raise bad("mechanism", f'auto with trust="{HOW}": the servers add the noise', mechanism)
     if crowd.summed and np.ndim(epsilon) != 0:
-        raise bad("epsilon", f'one number with trust="{HOW}"', f"shape {np.shape(epsilon)}")
+        shape = np.shape(epsilon)
+        raise ValueError(f'epsilon must be one number with trust="{HOW}", got an array of {shape}')
 
 
 def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
@@ -457,12 +461,18 @@ def epsilon_of(epsilon: Any, left_out: BoolArray) -> float | FloatArray:
     """
     if np.ndim(epsilon) == 0:
         return positive("epsilon", epsilon)
-    each = np.asarray(epsilon, dtype=np.float64)
-    if each.shape != left_out.shape:
-        raise bad(
-            "epsilon", f"a number or one for each of {len(left_out)} owners", f"shape {each.shape}"
-        )
-    return each[~left_out]
+    return epsilons_of(epsilon, len(left_out), "owners")[~left_out]
+
+
+def epsilons_of(epsilon: Any, count: int, whose: str) -> FloatArray:
+    """One epsilon for each of so many owners, or sites, of one for all or one for each."""
+    if np.ndim(epsilon) == 0:
+        return np.full(count, positive("epsilon", epsilon))
+    given = np.asarray(epsilon)
+    if given.shape != (count,):
+        rule = f"a number or one for each of {count:,} {whose}"
+        raise ValueError(f"epsilon must be {rule}, got an array of shape {given.shape}")
+    return np.array([positive("epsilon", each) for each in given.tolist()])
 
 
 INSTEAD = {

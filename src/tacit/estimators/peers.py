@@ -33,12 +33,12 @@ from tacit.estimators.inputs import (
     public_pair,
     rows_of_files,
 )
+from tacit.estimators.own_models import PeerModel
 from tacit.estimators.peer_methods import (
     METHODS,
     Method,
     OwnTask,
     OwnTuning,
-    PeerModel,
     budget_of,
     budgets_of,
     check_names,

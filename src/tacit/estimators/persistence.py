@@ -21,9 +21,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 import tacit
-from tacit._util.checks import bad, check_place
+from tacit._util.checks import bad
+from tacit._util.file_checks import check_place
 from tacit._util.types import FloatArray
-from tacit.data.cohort import NumberSchema, Range  # noqa: F401 - such a schema can be read
+from tacit.data.number_target import NumberSchema, Range  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema
 from tacit.estimators.guarantee import Guarantee
 from tacit.learners.models.ensemble import Ensemble
@@ -35,7 +36,7 @@ from tacit.wire.codec import load_plugins
 from tacit.wire.envelopes import KEY, public_bytes, sign_bytes, verify
 
 if TYPE_CHECKING:
-    from tacit.estimators.peer_methods import PeerModel
+    from tacit.estimators.own_models import PeerModel
 
 _SIGNED = b"tacit model, signed\n"
 _PURPOSE = "model"
@@ -307,7 +308,7 @@ def read_model(
 
 
 def _decode_own(data: bytes, path: str | Path) -> "PeerModel":
-    from tacit.estimators.peer_methods import decode_own
+    from tacit.estimators.own_models import decode_own
 
     try:
         return decode_own(data)

@@ -10,10 +10,12 @@ from sklearn.base import RegressorMixin
 
 from tacit._util.checks import bad
 from tacit._util.types import AnyArray, BoolArray, FloatArray
-from tacit.data.cohort import NumberSchema, Public, Range
+from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import Sample, schema_of_rows
-from tacit.data.schema import Schema, as_floats
+from tacit.data.schema import Schema
 from tacit.data.table import UserTable, type_columns
+from tacit.data.values import as_floats
 from tacit.engines.inline import INLINE
 from tacit.estimators.budget import Budget
 from tacit.estimators.guarantee import Source

@@ -28,6 +28,7 @@ from tacit.estimators.inputs import (
     accept_sample,
     accept_table,
     check_trust,
+    epsilons_of,
     label_numbers,
     names_files,
     no_such_argument,
@@ -111,7 +112,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         one_of("combine", self.combine, COMBINE)
         one_of("privacy", self.privacy, PRIVACY)
         self.sites_, X0, y0 = np.unique(given.names), given.X0, given.y0
-        epsilon = site_epsilons(self.epsilon, len(self.sites_))
+        epsilon = epsilons_of(self.epsilon, len(self.sites_), "sites")
         menu = tuple(np.unique(epsilon).tolist())
         projections = projections_of(X0, self.components)
         self.query_ = TrainSite(
@@ -332,7 +333,7 @@ class SiteEnsemble(ClassifierFace, SiteModels):
             classes=known.classes,
             source=part.source,
         )
-        budget = float(np.median(self.epsilon))
+        budget = float(np.median(epsilons_of(self.epsilon, len(np.unique(inputs.names)), "sites")))
         # how many records all sites have is public: what one has is not
         together = max(1, len(inputs.y))
         crowd = Population(together, budget, 1, self.trust, self.delta, site_records=together)
@@ -366,13 +367,3 @@ class SiteEnsemble(ClassifierFace, SiteModels):
 def ridge_of(ridge: Any) -> float | None:
     """A ridge that is given, or None for "auto"."""
     return None if isinstance(ridge, str) and ridge == "auto" else positive("ridge", ridge)
-
-
-def site_epsilons(epsilon: Any, sites: int) -> FloatArray:
-    """One epsilon per site."""
-    if np.ndim(epsilon) == 0:
-        return np.full(sites, positive("epsilon", epsilon))
-    each = np.asarray(epsilon, dtype=np.float64)
-    if each.shape != (sites,):
-        raise bad("epsilon", f"a number or one for each of {sites} sites", f"shape {each.shape}")
-    return each

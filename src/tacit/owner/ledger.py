@@ -3,7 +3,7 @@
 SQLite in WAL mode with full synchronisation. A transaction takes the write lock first (BEGIN
 IMMEDIATE), so several processes on one file are one after the other, and what is checked is still
 true when it is written. Entries form a hash chain, which is checked whenever a ledger is opened;
-marks outside the file (ledger_entries.py) notice an old copy.
+marks outside the file (ledger_marks.py) notice an old copy.
 
 Claim: what has been returned to a caller is in the ledger, whatever is killed and whenever; the
 same question gives the same bytes; budgets are never exceeded, also by several processes. Edges: a
@@ -23,23 +23,9 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from tacit._util.stopping import use_journal
-from tacit.owner.ledger_entries import (
-    COUNTS,
-    FIELDS,
-    CampaignId,
-    Entry,
-    Mark,
-    SeenMark,
-    default_mark,
-    end_of,
-    insert,
-    link_entry,
-    prepare,
-    read_entries,
-    read_mark,
-    read_rational,
-    write_mark,
-)
+from tacit.owner.ledger_entries import COUNTS, CampaignId, Entry, link_entry, read_rational
+from tacit.owner.ledger_marks import Mark, SeenMark, default_mark, read_mark, write_mark
+from tacit.owner.ledger_tables import FIELDS, end_of, insert, prepare, read_entries
 from tacit.wire import WireError
 
 log = logging.getLogger(__name__)

@@ -1,5 +1,4 @@
-"""What an owner allows, decided before any question comes, by the owner alone; and what of it is
-spent and left, in figures.
+"""What an owner allows, decided before any question comes, by the owner alone.
 
 Budgets are exact: decimals of the file become rationals, and every comparison is between rationals.
 """
@@ -8,8 +7,7 @@ import re
 import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query
 from tacit.mechanisms.registry import PRIVATE_NAMES, mechanism_by_name
 from tacit.mechanisms.streams import rational
-from tacit.owner.ledger_entries import COUNTS, Entry, budget_used
+from tacit.owner.ledger_entries import COUNTS, budget_used
 from tacit.sums import HOW
 
 _LARGEST_QUERY = 1 << 20  # bytes, unless a policy says otherwise
@@ -82,6 +80,9 @@ class Policy:
             object.__setattr__(self, name, exact(name, getattr(self, name)))
         self._check_numbers()
         self._check_names()
+        named: object = self.campaign
+        if not (named is None or (isinstance(named, str) and named)):
+            raise bad("campaign", "the name of a campaign", self.campaign)
         if self.helper is not None and not _KEY.fullmatch(str(self.helper)):
             raise bad("helper", "a public key, 64 hexadecimal digits", self.helper)
 
@@ -89,7 +90,8 @@ class Policy:
         for name in ("learners", "mechanisms", "units", "columns", "columns_never", "labels"):
             given = getattr(self, name)
             if given is not None:
-                if isinstance(given, str) or not all(isinstance(each, str) for each in given):
+                listed = isinstance(given, list | tuple)
+                if not (listed and all(isinstance(each, str) for each in given)):
                     raise bad(name, "a list of names", given)
                 object.__setattr__(self, name, tuple(given))
         if self.mechanisms is not None and not set(self.mechanisms) <= _KNOWN:
@@ -129,7 +131,10 @@ class Policy:
         missing = {"epsilon_per_release", "epsilon_total"} - set(content)
         if missing:
             raise ValueError(f"{path}: {', '.join(sorted(missing))} must be given")
-        return cls(**content)
+        try:
+            return cls(**content)
+        except ValueError as problem:
+            raise ValueError(f"{path}: {problem}") from None
 
     def level(
         self,
@@ -224,6 +229,7 @@ _TRAININGS = (
 )  # private training and counting, where the unit is a record
 _KNOWN = {*PRIVATE_NAMES, *_TRAININGS, HOW}
 _KEY = re.compile("[0-9a-fA-F]{64}")
+_DIGITS = 400  # of a budget, before and after the point: as many as a ledger's line may have
 
 
 def exact(name: str, value: Any) -> Fraction:
@@ -236,79 +242,22 @@ def exact(name: str, value: Any) -> Fraction:
         isinstance(value, int) and not isinstance(value, bool)
     ):
         try:
-            return Fraction(value)
-        except (ValueError, OverflowError, ZeroDivisionError):
+            if _is_short(value):
+                return Fraction(value)
+        except (ValueError, ArithmeticError):
             pass
     raise bad(name, "an exact number: a whole number, a decimal, or a string such as '0.1'", value)
 
 
-def round_up(cost: Fraction) -> str:
-    """A budget in at most six digits, never less than it is.
-
-    >>> round_up(Fraction(1, 3)), round_up(Fraction(5, 2))
-    ('0.333334', '2.5')
+def _is_short(value: Fraction | Decimal | str | int) -> bool:
+    """Whether a number has few enough digits to be computed with: 1e999999999, which is ten
+    letters, would fill the memory.
     """
-    return _digits(cost, ROUND_CEILING)
-
-
-def round_down(left: Fraction) -> str:
-    """What is left in at most six digits, never more than it is.
-
-    >>> round_down(Fraction(2, 3)), round_down(Fraction(0))
-    ('0.666666', '0')
-    """
-    return _digits(left, ROUND_FLOOR)
-
-
-def owners(entries: list[Entry], limit: Policy | None) -> dict[str, dict[str, object]]:
-    """What each owner has spent, and what the policy leaves it; by name."""
-    found: dict[str, dict[str, object]] = {}
-    charged: dict[str, list[Entry]] = {}
-    for entry in entries:
-        charged.setdefault(entry.owner, []).append(entry)
-    for owner, costs in sorted(charged.items()):
-        counts = sum((entry.cost for entry in costs if entry.how == COUNTS), Fraction(0))
-        spent = budget_used(sum((entry.cost for entry in costs), Fraction(0)), counts)
-        paid = sum(entry.is_paid for entry in costs)
-        found[owner] = {"spent": round_up(spent), "releases": paid}
-        deltas = {(entry.campaign, entry.key, Fraction(entry.delta)) for entry in costs}
-        found[owner]["delta"] = round_up(sum((each for *_, each in deltas), Fraction(0)))
-        if limit is not None:
-            found[owner]["left"] = round_down(max(limit.epsilon_total - spent, Fraction(0)))
-            found[owner]["releases_left"] = max(limit.releases - paid, 0)
-    return found
-
-
-def figures(entry: Entry) -> dict[str, object]:
-    """One release."""
-    return {
-        "owner": entry.owner,
-        "at": time_of(entry),
-        "campaign": entry.campaign,
-        "key": entry.key,
-        "question": entry.number,
-        "digest": entry.digest.hex(),
-        "epsilon": entry.epsilon,
-        "rho": entry.rho,
-        "delta": entry.delta,
-        "unit": entry.unit,
-        "what": entry.what,
-        "how": entry.how,
-        "bytes": entry.report.hex(),
-    }
-
-
-def time_of(entry: Entry) -> str:
-    """When it was released, by the owner's clock; seconds since 1970 where a calendar has no such
-    day.
-    """
-    try:
-        return datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError, OSError):
-        return f"{entry.at} s"
-
-
-def _digits(value: Fraction, rounding: str) -> str:
-    context = Context(prec=6, rounding=rounding)
-    digits = context.divide(context.create_decimal(value.numerator), value.denominator)
-    return f"{digits.normalize(context):f}"
+    if isinstance(value, str):
+        if not len(value) <= _DIGITS:
+            return False
+        value = Fraction(value) if "/" in value else Decimal(value)
+    if isinstance(value, Decimal):
+        last = value.as_tuple().exponent
+        return isinstance(last, int) and last >= -_DIGITS and value.adjusted() <= _DIGITS
+    return max(abs(value.numerator), value.denominator).bit_length() <= 4 * _DIGITS

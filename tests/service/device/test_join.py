@@ -15,7 +15,8 @@ import pytest
 
 from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
-from tacit.data.table_file import TableFile, first_rows, read_owned, read_sample
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import first_rows, read_owned, read_sample
 from tacit.owner.policy import Policy
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining, join

@@ -19,7 +19,8 @@ import numpy as np
 
 from tacit._util.checks import bad, check_rising, positive
 from tacit._util.types import BoolArray, FloatArray, IntArray
-from tacit.data.cohort import LEVELS, Cohort
+from tacit.data.cohort import Cohort
+from tacit.data.number_target import LEVELS
 from tacit.learners.query import CALL, Cost, Estimates, Query, table, write_bound
 from tacit.learners.sites.descent import Tiles, descend
 from tacit.learners.sites.losses import Loss, minimise

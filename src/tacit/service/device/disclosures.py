@@ -31,7 +31,8 @@ from tacit.learners.query import pack, report_size, write_bound
 from tacit.mechanisms.streams import rational, secure
 from tacit.owner.ledger import Ledger, LedgerError
 from tacit.owner.ledger_entries import Entry
-from tacit.owner.policy import Policy, figures, owners, round_up
+from tacit.owner.policy import Policy
+from tacit.owner.spending import figures, owners, round_up
 from tacit.render.pages import environment
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining

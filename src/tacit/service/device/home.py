@@ -36,7 +36,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tacit._util.stopping import read_or_create, replace_file
 from tacit.data.table import conform_owners
 from tacit.owner.ledger import Book, Ledger, LedgerError
-from tacit.owner.ledger_entries import Entry, state_folder
+from tacit.owner.ledger_entries import Entry
+from tacit.owner.ledger_marks import state_folder
 from tacit.service.protocol.succession import Successions, read_successions
 from tacit.wire import encode
 from tacit.wire.envelopes import KEY

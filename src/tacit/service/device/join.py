@@ -19,12 +19,14 @@ from tacit._util.checks import whole
 from tacit.data.cohort import Cohort
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, read_first, read_owned
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import read_first, read_owned
 from tacit.learners.query import NUMBER, Invitation, Query, digest_of
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.owner.gate import Gate
 from tacit.owner.ledger import Ledger
-from tacit.owner.policy import Policy, round_up
+from tacit.owner.policy import Policy
+from tacit.owner.spending import round_up
 from tacit.owner.template import Template
 from tacit.service.device.client import Link
 from tacit.service.device.home import Home

@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from tacit._util.stopping import alone_in, replace_file
 from tacit.data.sample import ColumnRoles
-from tacit.data.table_file import TableFile, read_owned
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import read_owned
 from tacit.learners.owners.sum_query import SealedQuery
 from tacit.owner.gate import Gate
 from tacit.owner.policy import Policy

@@ -13,10 +13,12 @@ import httpx
 import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
-from tacit.data.cohort import NumberSchema, Public, Range
+from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
-from tacit.data.table_file import TableFile, read_owned, read_sample
+from tacit.data.table_file import TableFile
+from tacit.data.table_rows import read_owned, read_sample
 from tacit.estimators.group_planning import GroupPlan
 from tacit.learners.learner import ReportTerms
 from tacit.mechanisms.spaces import Space

@@ -18,7 +18,8 @@ import tacit
 from tacit._util.checks import bad, positive, whole
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
-from tacit.data.cohort import LEVELS, Public, Range, steps_of
+from tacit.data.cohort import Public
+from tacit.data.number_target import LEVELS, Range, steps_of
 from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.guarantee import Guarantee

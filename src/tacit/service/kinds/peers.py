@@ -27,7 +27,8 @@ from tacit.data.schema import Schema
 from tacit.data.table import UserTable
 from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_peers
 from tacit.estimators.guarantee import Source, peer_guarantee
-from tacit.estimators.peer_methods import METHODS, Method, OwnTuning, keep_own
+from tacit.estimators.own_models import keep_own
+from tacit.estimators.peer_methods import METHODS, Method, OwnTuning
 from tacit.learners.peers.alike import (
     ALIKE,
     EVERYBODY,

@@ -22,7 +22,8 @@ from tacit.algorithms.sites import (
     projections_of,
     tune_site,
 )
-from tacit.data.cohort import NumberSchema, Public, Range, steps_of
+from tacit.data.cohort import Public
+from tacit.data.number_target import NumberSchema, Range, steps_of
 from tacit.data.sample import ColumnRoles
 from tacit.estimators.group_planning import GroupPlan, OwnerGroup, plan_sites
 from tacit.estimators.guarantee import (
