@@ -179,3 +179,63 @@ def test_the_least_scale_is_exact():
     assert least_scale(3, 0.1) == 60
     assert least_scale(3, Fraction(1, 7)) == 42
     assert least_scale(1, 3.0) == 1
+
+
+def exponent(size, sigma, patch):
+    """What a draw of this size is accepted with: minus the logarithm of the chance, exactly, summed
+    up over the coins that must all survive, each of which must be one that can be tossed.
+    """
+    tossed: list[Fraction] = []
+
+    def survives(_tape, at, u, scale):
+        assert 0 <= u <= scale < 2**52
+        tossed.append(Fraction(int(u), int(scale)))
+        return True, at
+
+    with patch.context() as inside:
+        inside.setattr(sampler, "survives", survives)
+        accepted, _ = sampler._accepts.__wrapped__(None, 0, size, np.uint64(sigma))
+    assert accepted
+    return sum(tossed, Fraction(0))
+
+
+@pytest.mark.parametrize("sigma", [*range(1, 13), 1000])
+def test_each_size_is_accepted_with_its_exact_chance(sigma, monkeypatch):
+    """The law by enumeration: all sizes up to eight scales, or some of many."""
+    for size in range(0, 8 * sigma + 1, max(1, sigma // 50)):
+        expected = Fraction((size - sigma) ** 2, 2 * sigma**2)
+        assert exponent(size, sigma, monkeypatch) == expected, size
+
+
+@pytest.mark.parametrize(
+    "near",
+    [
+        lambda size, sigma: (size, sigma + 1),
+        lambda size, sigma: (size + 1, sigma),
+        lambda size, sigma: (max(size, 1), sigma),
+        lambda size, sigma: (min(size, 6 * sigma), sigma),
+    ],
+    ids=["another scale", "one more", "no zero", "no tail"],
+)
+def test_what_is_nearly_the_law_has_other_chances(near, monkeypatch):
+    sigma = 7
+    expected = [Fraction((size - sigma) ** 2, 2 * sigma**2) for size in range(8 * sigma)]
+    found = [exponent(*near(size, sigma), monkeypatch) for size in range(8 * sigma)]
+    assert found != expected
+
+
+@pytest.mark.parametrize("size", range(0, 40, 3))
+def test_who_fails_one_coin_is_not_accepted(size, monkeypatch):
+    """Each coin in turn: whichever dies, the draw does, and no more coins are read."""
+    sigma, count = 7, 0
+    with monkeypatch.context() as patch:
+        tosses: list[int] = []
+        patch.setattr(sampler, "survives", lambda *about: (bool(tosses.append(1) or 1), about[1]))
+        sampler._accepts.__wrapped__(None, 0, size, np.uint64(sigma))
+        count = len(tosses)
+    for dies in range(count):
+        with monkeypatch.context() as patch:
+            left = iter([True] * dies + [False])
+            patch.setattr(sampler, "survives", lambda *about: (next(left), about[1]))  # noqa: B023
+            assert not sampler._accepts.__wrapped__(None, 0, size, np.uint64(sigma))[0]
+            assert next(left, None) is None
