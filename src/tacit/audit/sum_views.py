@@ -74,8 +74,9 @@ class WorldView:
         stream: Stream,
     ) -> "WorldView":
         """Of these owners, through sealing, opening, exchange and verdict."""
-        sealed = seal_reports(measured, batch, stream)
-        reports = [row.tobytes() for row in sealed]
+        # in the order in which the coordinator goes through them
+        reports = sorted(row.tobytes() for row in seal_reports(measured, batch, stream))
+        sealed = np.frombuffer(b"".join(reports), np.uint8).reshape(len(reports), -1)
         coordinator = CoordinatorSide(batch, keys[COORDINATOR])
         helper = HelperSide(batch, keys[HELPER])
         block = coordinator.block(reports)
