@@ -4,12 +4,15 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
 
 import pytest
 
+from tacit import seeded
 from tacit.service.helper import Helper, Sheets, mark_of
-from tacit.sums.protocol import Checked, CoordinatorSide
+from tacit.sums.protocol import Block, Checked, CoordinatorSide, HelperSide, HelperSum
 from tacit.sums.secure_sum import SumRefusedError
 from tacit.wire import decode, encode
 from tests.service.helper.made import speaker_of
@@ -148,3 +151,60 @@ def test_nothing_is_told_before_it_is_marked(tmp_path, monkeypatch):
     said = helper.total(asked, speaker_of(asked, "ab" * 32))
     assert mark_of(path).read_text() == "1"
     assert Helper(HELPER_KEY, Sheets(path), []).total(asked, speaker_of(asked, "ab" * 32)) == said
+
+
+def killed_when(path, body, asked, moment):
+    """A helper that dies at a moment of its work on a block and then on a sum."""
+
+    def die(*_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    deadly = {
+        "verified, not written down": "add_block",
+        "written down, not committed": "_charge",
+        "released, not marked": "keep_mark",
+    }
+    helper, speaker = Helper(HELPER_KEY, Sheets(path), []), speaker_of(body, "ab" * 32)
+    with patch.object(Sheets, deadly.get(moment, "ping"), die):
+        helper.check(body, speaker)
+        if moment == "counted, not answered":
+            die()
+        helper.total(asked, speaker)
+        die()  # released and marked, not answered
+
+
+MOMENTS = {
+    "verified, not written down": 0,
+    "written down, not committed": 0,
+    "counted, not answered": 0,
+    "released, not marked": 1,
+    "released and marked, not answered": 1,
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_helper_killed_at_any_moment_counts_once_and_releases_once(tmp_path, moment):
+    path, sent = tmp_path / "b.db", reports(terms())
+    side = CoordinatorSide(batch(), COORDINATOR_KEY)
+    body = encode(side.block(sent))
+    speaker = speaker_of(body, "ab" * 32)
+    told = HelperSide(batch(), HELPER_KEY).check(decode(body, Block), set().intersection)[0]
+    side.take(told)
+    asked = encode(side.request)
+    process = FORK.Process(target=killed_when, args=(path, body, asked, moment))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    with sqlite3.connect(path) as connection:
+        released = connection.execute("SELECT answer FROM releases").fetchall()
+    assert len(released) == MOMENTS[moment]
+    again = Helper(HELPER_KEY, Sheets(path), [])
+    assert again.check(body, speaker) == encode(told)
+    said = again.total(asked, speaker)
+    assert [bytes(answer) for (answer,) in released] in ([], [said])
+    assert decode(said, HelperSum).counted == 12
+    late = CoordinatorSide(batch(), COORDINATOR_KEY)
+    late._blocks = 1
+    more = encode(late.block(reports(terms(4, 9), stream=seeded(8))))  # halves after the release
+    with pytest.raises(SumRefusedError, match="after the release"):
+        again.check(more, speaker)
