@@ -36,6 +36,7 @@ from benchmarks.service.troubles import (
     kill_owners,
     replace_keys,
     restart_database,
+    stall_helper,
 )
 from tacit.sums import HOW
 from tacit.wire import encode
@@ -178,6 +179,9 @@ def everything(server: Postgres, times: int, plan: Plan = PLAN) -> dict[str, Cal
         ),
         "two servers: kill -9 of the helper": lambda name: repeated(
             name, shared, server, kill_helper, times
+        ),
+        "two servers: the helper stands still": lambda name: repeated(
+            name, shared, server, stall_helper, times
         ),
         "two servers: 30 % of owners drop out": lambda name: campaign(
             name, scarce, server.fresh(), drop_out(0.3), chance

@@ -79,6 +79,26 @@ def kill_helper(times: int) -> Trouble:
     return trouble
 
 
+def stall_helper(times: int) -> Trouble:
+    """The second server of sums stands still at random moments, in the middle of whatever it does,
+    and goes on; requests to it wait, or are given up and sent again.
+    """
+
+    def trouble(stage: Stage, chance: random.Random) -> int:
+        owners_up(stage)
+        for done in range(times):
+            time.sleep(chance.uniform(0.0, 2.0))
+            if stage.ended():
+                return done
+            helper = stage.processes.running["helper"]
+            helper.send_signal(signal.SIGSTOP)
+            time.sleep(chance.uniform(0.5, 4.0))
+            helper.send_signal(signal.SIGCONT)
+        return times
+
+    return trouble
+
+
 def drop_out(share: float) -> Trouble:
     """Some owners enrol and are never heard of again."""
 

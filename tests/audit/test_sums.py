@@ -13,6 +13,7 @@ from tacit.audit.sums import (
     ALARM,
     Runs,
     SumCase,
+    audit_all_words,
     audit_noise,
     audit_price,
     audit_sums,
@@ -23,6 +24,8 @@ from tacit.audit.sums import (
 from tacit.sums import discrete_gaussian, halves, vector_terms
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.halves import TallyLaw
+from tacit.sums.prio3 import fields, flp
+from tacit.sums.prio3.prio3 import Prio3
 from tacit.sums.protocol import ServerSide
 from tacit.sums.secure_sum import TwoServers
 from tacit.sums.vector_terms import VectorTerms
@@ -55,7 +58,7 @@ def test_neither_server_proves_more_than_the_claim():
 def test_sound_sums_of_every_law_pass():
     checks = list(audit_sums(600, seeded(2), NOISE))
     assert [str(check) for check in checks if not check.sound] == []
-    assert len(checks) == 3 * len(CASES) == 12
+    assert len(checks) == 4 * len(CASES) == 16
     assert all(check.sound for check in audit_sums(200, seeded(2)))  # with noise as servers draw it
 
 
@@ -100,6 +103,86 @@ def test_what_is_broken_is_caught(name, monkeypatch):
     found, rows = proven(trials=1000 if "half" in name else TRIALS)
     assert found[server, what] > PURE.epsilon, name
     assert not all(row.sound for row in rows)
+
+
+def entry_in_the_clear(patch):
+    """What a helper's seed stands for has zeros in one place: the coordinator has that entry."""
+    true = Prio3._helper_meas
+
+    def expanded(prio3, context, place, seed):
+        shares = true(prio3, context, place, seed).copy()
+        shares[:, 5] = 0
+        return shares
+
+    patch.setattr(Prio3, "_helper_meas", expanded)
+
+
+def proof_without_coins(patch):
+    """Wires of the proof begin with zeros: opened verifiers are a function of the measurement."""
+    true = flp.prove
+
+    def proved(circuit, meas, rand, joint):
+        return true(circuit, meas, np.zeros_like(rand), joint)
+
+    patch.setattr(flp, "prove", proved)
+
+
+def blind_of_zeros(patch):
+    """Parts of the joint randomness are hashes of what they should hide."""
+    true = Prio3._split
+
+    def split(prio3, coins):
+        helpers, blind, seed = true(prio3, coins)
+        bare = tuple(replace(each, blind=0 * each.blind, seed=0 * each.seed) for each in helpers)
+        return bare, 0 * blind, seed
+
+    patch.setattr(Prio3, "_split", split)
+
+
+def lowest_digit(patch):
+    """A mask that is even: of each element the coordinator learns whether it is odd."""
+    true = fields.expand
+
+    def expanded(field, seed, tag, binder, length):
+        return true(field, seed, tag, binder, length) & ~np.uint64(1)
+
+    patch.setattr("tacit.sums.prio3.prio3.expand", expanded)
+
+
+def zeros_do_not_count(patch):
+    """Who adds nothing is left out."""
+    true = halves.seal_reports
+
+    def sealed(measurements, batch, stream):
+        rows = true(measurements, batch, stream)
+        rows[(measurements == 0).all(axis=1), 40] ^= 1
+        return rows
+
+    patch.setattr("tacit.audit.sum_views.seal_reports", sealed)
+
+
+WORDS = {
+    entry_in_the_clear: "own share",
+    proof_without_coins: "both findings",
+    blind_of_zeros: "",
+    lowest_digit: "",
+    zeros_do_not_count: "who counts",
+}
+
+
+@pytest.mark.parametrize("mutant", WORDS, ids=lambda mutant: mutant.__name__)
+def test_any_word_that_tells_something_is_found(mutant, monkeypatch):
+    assert audit_all_words(TERMS, TRIALS, seeded(4)).sound
+    mutant(monkeypatch)
+    found = audit_all_words(TERMS, TRIALS, seeded(4))
+    assert not found.sound
+    assert WORDS[mutant] in found.seen, found.seen
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_word_of_either_server_tells_anything(name):
+    found = audit_all_words(CASES[name], TRIALS, seeded(5))
+    assert found.sound, found.seen
 
 
 def noise_made(make):

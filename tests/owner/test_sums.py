@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tacit import seeded
@@ -14,7 +15,7 @@ from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import PURPOSE, unpack
 from tacit.mechanisms.streams import rational
-from tacit.owner.gate import Reason, RefusedError
+from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.ledger_entries import Entry
 from tacit.owner.spending import owners
@@ -22,7 +23,7 @@ from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import sign
-from tests.owner.made import KEY, MEMBERS, gate, invitation, policy, rows
+from tests.owner.made import KEY, MEMBERS, SCHEMA, gate, invitation, policy, rows
 from tests.sums.made import (
     COORDINATOR_KEY,
     HELPER_KEY,
@@ -198,7 +199,8 @@ def test_another_delta_is_another_promise_and_the_policy_bounds_their_sum(tmp_pa
         tmp_path, epsilon_total=9, epsilon_per_release=2, delta_total="1e-6", releases=9, **PINNED
     )
     door.answer(question(1, asked=shares(1)))
-    elsewhere = sign(replace(invitation(1, asked=shares(1)), campaign="another"), PURPOSE, KEY)
+    other = invitation(1, asked=shares(1, attempt=3))
+    elsewhere = sign(replace(other, campaign="another"), PURPOSE, KEY)
     assert refused(door, elsewhere).reason is Reason.SPENT
     door.answer(question(2, asked=shares(2, attempt=2)))
     assert len(entries(tmp_path)) == 2
@@ -299,3 +301,50 @@ def test_pure_sums_are_charged_no_less_than_they_cost(tmp_path):
     for noise in range(terms.noise, terms.noise + 200):
         each = replace(terms, noise=noise)
         assert rational(each.epsilon) >= each.charge
+
+
+def again(first):
+    """The same sum of shares, in invitations of other numbers, names and times."""
+    yield replace(first, number=2)
+    yield replace(first, expires=first.expires + 1)
+    yield replace(first, campaign="another")
+
+
+@pytest.mark.parametrize("asked", [shares(1), query()], ids=["shares", "error terms"])
+def test_an_owner_is_in_a_sum_once_whatever_invitations_it_comes_in(tmp_path, asked):
+    """It sent a half with fresh coins for each: with four invitations it had four times the length
+    in one sum, with noise for one, and was charged four times: rho is 16 times as much.
+    """
+    door = gate(
+        tmp_path, epsilon_total=9, epsilon_per_release=2, delta_total="1e-6", releases=9, **PINNED
+    )
+    first = invitation(1, asked=asked)
+    said = {door.answer(sign(each, PURPOSE, KEY)) for each in (first, *again(first))}
+    assert len(said) == len(entries(tmp_path)) == 1
+    good, _, reports = unpack(list(said), first.digest, asked)
+    assert good.all()
+    assert Pair(asked.batch).check([reports.points[0].tobytes()]) == (1, 1)
+
+
+def test_two_campaigns_of_one_coordinator_have_an_owner_in_a_sum_once(tmp_path):
+    """With one key to seal to and keys of their own to sign with, they could ask for one sum."""
+    limits = {"epsilon_total": 9, "epsilon_per_release": 2, "delta_total": "0.1", "releases": 9}
+    other, asked = Ed25519PrivateKey.generate(), invitation(1, asked=shares(1))
+    door = gate(tmp_path, **limits, **PINNED)
+    said = door.answer(sign(asked, PURPOSE, KEY))
+    second = Gate(
+        rows(), ["owner 0"], SCHEMA, policy(**limits, **PINNED), door._ledger, other.public_key()
+    )
+    assert second.answer(sign(replace(asked, campaign="second"), PURPOSE, other)) == said
+    assert len(entries(tmp_path)) == 1
+
+
+def test_a_sum_that_was_answered_before_sums_had_names_is_not_answered_again(tmp_path):
+    """Ledgers of before know it by its invitation."""
+    door = gate(tmp_path, **PINNED)
+    asked = invitation(asked=query())
+    with Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark").transaction() as book:
+        about = "owner", "error sum", "two servers", b"x"
+        before = Entry("owner 0", asked.digest, "trial", 1, 0, "1/4", *about, key=door._pin)
+        book.add(before)
+    assert door.answer(sign(asked, PURPOSE, KEY)) == b"x"

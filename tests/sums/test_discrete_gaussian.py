@@ -179,3 +179,61 @@ def test_the_least_scale_is_exact():
     assert least_scale(3, 0.1) == 60
     assert least_scale(3, Fraction(1, 7)) == 42
     assert least_scale(1, 3.0) == 1
+
+
+NO_TAPE = np.empty(0, np.uint64)  # coins are tossed by the test
+
+
+def tossed_with(size, sigma, patch, dies=None):
+    """Whether a draw of this size is accepted where coin number `dies` fails (none does without),
+    and the coins that were tossed: minus the logarithms of their chances.
+    """
+    coins: list[Fraction] = []
+
+    def survives(_tape, at, u, scale):
+        assert 0 <= u <= scale < 2**52  # such a coin can be tossed
+        coins.append(Fraction(int(u), int(scale)))
+        return len(coins) - 1 != dies, at
+
+    with patch.context() as inside:
+        inside.setattr(sampler, "survives", survives)
+        accepted, _ = sampler._accepts.__wrapped__(NO_TAPE, 0, size, np.uint64(sigma))
+    return accepted, coins
+
+
+@pytest.mark.parametrize("sigma", [*range(1, 13), 1000])
+def test_each_size_is_accepted_with_its_exact_chance(sigma, monkeypatch):
+    """The law by enumeration: of all sizes up to eight scales, or of some of many, the chances of
+    all coins that must survive.
+    """
+    for size in range(0, 8 * sigma + 1, max(1, sigma // 50)):
+        accepted, coins = tossed_with(size, sigma, monkeypatch)
+        assert accepted
+        assert sum(coins, Fraction(0)) == Fraction((size - sigma) ** 2, 2 * sigma**2), size
+
+
+NEAR = {
+    "another scale": lambda size: (size, 8),
+    "one more": lambda size: (size + 1, 7),
+    "no zero": lambda size: (max(size, 1), 7),
+    "no tail": lambda size: (min(size, 42), 7),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_what_is_nearly_the_law_has_other_chances(name, monkeypatch):
+    def found(size, sigma):
+        return sum(tossed_with(size, sigma, monkeypatch)[1], Fraction(0))
+
+    expected = [Fraction((size - 7) ** 2, 98) for size in range(56)]
+    assert [found(size, 7) for size in range(56)] == expected
+    assert [found(*NEAR[name](size)) for size in range(56)] != expected
+
+
+@pytest.mark.parametrize("size", range(0, 40, 3))
+def test_who_fails_one_coin_is_not_accepted(size, monkeypatch):
+    """Each coin in turn: whichever fails, the draw does, and no more coins are tossed."""
+    _, coins = tossed_with(size, 7, monkeypatch)
+    for dies in range(len(coins)):
+        accepted, tossed = tossed_with(size, 7, monkeypatch, dies)
+        assert (accepted, tossed) == (False, coins[: dies + 1])

@@ -95,6 +95,19 @@ def test_blocks_do_not_matter(monkeypatch):
         assert added_up(sent).sums.tolist() == once
 
 
+def test_the_helper_does_not_learn_who_was_who_in_the_question_before():
+    """Halves came in the order of owners, question after question."""
+    places = []
+    for number in (1, 2):
+        about = batch(number=number)
+        sent = reports(terms(12), about, seeded(number))
+        block = Pair(about).coordinator.block(sent)
+        places.append([block.pieces.index(report[CUT:]) for report in sent])
+        assert block == Pair(about).coordinator.block(sent[::-1])  # whoever collects them
+    assert sorted(places[0]) == sorted(places[1]) == list(range(12))
+    assert list(range(12)) != places[0] != places[1]
+
+
 def test_a_copy_counts_once_within_and_across_blocks():
     """A copied half would count a term twice, with the noise for once."""
     values = terms(5)

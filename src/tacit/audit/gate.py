@@ -245,7 +245,7 @@ def find_unrecorded(
     less than they name.
     """
     kept = {(entry.owner, entry.digest): entry for entry in entries}
-    digest = invitation.digest
+    digest = invitation.answered_as
     costs = [rational(epsilon) for epsilon in invitation.query.epsilons]
     missing, cheap = 0, 0
     for owner, answer in answers.items():

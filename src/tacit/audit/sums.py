@@ -10,6 +10,10 @@ anything is counted: a number lies in the upper half; a number of the second hal
 seen in the first half, in the first world; the sum is nearer to one world, or beyond it. Their
 frequencies prove an epsilon at the law's delta (Clopper-Pearson, the error shared out over events).
 
+*All words.* Beside these numbers everything that a server holds of an owner is looked at, word by
+word (`sum_views`): no word may tell anything, and what servers say has the same lengths in both
+worlds.
+
 *Noise.* Samples prove little of an epsilon, and noise that is a twentieth too small hides almost as
 much. So what a release has beyond what was added is looked at by itself: mean, size and law (bins
 of equal chance) are those that the terms name; the noises of two entries, servers or sums that
@@ -31,6 +35,7 @@ from scipy.stats import beta, chisquare, norm, poisson, rankdata
 
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.audit.staging import Check
+from tacit.audit.sum_views import WorldView, audit_words
 from tacit.mechanisms.spaces import Ball
 from tacit.mechanisms.streams import Stream, secure
 from tacit.sums.halves import (
@@ -150,6 +155,7 @@ def audit_sums(trials: int, stream: Stream, noise: Noise | None = None) -> Itera
         )
         sound = all(row.sound for row in views)
         yield Check(f"{case.name}, views", sound, f"{seen} of epsilon {case.law.price:.3f}")
+        yield audit_all_words(case, trials, stream.child("words", case.name))
         rows = audit_noise(runs)
         worst = max(rows, key=lambda row: row.errors)
         limit = float(norm.isf(worst.limit / 2))
@@ -182,8 +188,7 @@ class Runs:
 
     @classmethod
     def of(cls, case: SumCase, trials: int, stream: Stream, noise: Noise | None = None) -> "Runs":
-        public = [key.public_key().public_bytes_raw() for key in _KEYS]
-        batch = Batch(bytes(32), 1, 1, SumTerms(case.law, *public))
+        batch = Batch(bytes(32), 1, 1, SumTerms(case.law, *_public_keys()))
         streams = noise or (secure(), secure())
         both = [
             _run(batch, case, world, trials, stream=stream.child(world), noise=streams)
@@ -199,6 +204,33 @@ class Runs:
         # the coordinator sees the helper's, and the other way round
         drawn = (self.sums - added)[:, :, ::-1]
         return np.asarray(drawn.reshape(-1, *drawn.shape[2:]))
+
+
+def audit_all_words(case: SumCase, trials: int, stream: Stream) -> Check:
+    """Whether any word of what a server holds of an owner tells one world from the other."""
+    batch = Batch(bytes(32), 1, 1, SumTerms(case.law, *_public_keys()))
+    one, other = (
+        WorldView.of(batch, np.tile(world, (trials, 1)), _KEYS, stream.child(number))
+        for number, world in enumerate(case.worlds)
+    )
+    name = f"{case.name}, all words"
+    if one.shape != other.shape:
+        return Check(name, False, "who counts, or how long messages are, differs")
+    rows = audit_words(one, other, ALARM / 3, _prove_purely)
+    worst = max(rows, key=lambda row: row.proven)
+    if worst.proven > 0:
+        where = f"word {worst.word} of the {worst.server}'s {worst.part}"
+        return Check(name, False, f"{where} proves epsilon {worst.proven:.3f}")
+    count = sum(each.words for each in one.servers)
+    return Check(name, True, f"none of {count:,} words tells anything, and lengths are the same")
+
+
+def _prove_purely(hits: int, others: int, trials: int, error: float) -> float:
+    return prove_epsilon(hits, others, trials, 0.0, error)
+
+
+def _public_keys() -> list[bytes]:
+    return [key.public_key().public_bytes_raw() for key in _KEYS]
 
 
 def audit_views(runs: Runs) -> list[ViewRow]:

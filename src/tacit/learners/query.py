@@ -149,6 +149,13 @@ class Query(ABC):
         """What one answer may cost, in rising order; an owner takes the largest it allows."""
 
     @property
+    def sum_digest(self) -> bytes | None:
+        """The name of the sum that an answer goes into, where it counts once whoever asks for it
+        and however often; None: every invitation is a question of its own.
+        """
+        return None
+
+    @property
     def rho(self) -> Fraction:
         """What one answer costs as the rho of Gaussian noise, where it has a delta; else 0."""
         return Fraction(0)
@@ -272,6 +279,11 @@ class Invitation:
     def digest(self) -> bytes:
         """The identity of this invitation: a hash of its canonical bytes."""
         return digest_of(self)
+
+    @property
+    def answered_as(self) -> bytes:
+        """By what a ledger knows an answer to it: this invitation, or the sum that it asks for."""
+        return self.query.sum_digest or self.digest
 
 
 def write_bound(value: float) -> str:

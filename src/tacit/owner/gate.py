@@ -186,7 +186,7 @@ class Gate(ReportMaker):
         """What is still to be said by these owners; what is known already goes into `said`."""
         due = []
         for owner in owners:
-            before = book.find(owner, invitation.digest, self._pin)
+            before = self._answered(book, owner, invitation)
             if before is not None:
                 said[owner] = before.report
             elif (found := self._decision(book, owner, invitation)) is None:
@@ -194,6 +194,15 @@ class Gate(ReportMaker):
             else:
                 due.append(found)
         return due
+
+    def _answered(self, book: Book, owner: str, invitation: Invitation) -> Entry | None:
+        """What was said to this question before, also where it went by its invitation. In a sum an
+        owner is once, in whatever invitations and by whichever campaign it is asked for: twice it
+        would have twice the length, beside noise for one.
+        """
+        name = invitation.query.sum_digest
+        before = None if name is None else book.find(owner, name, None)
+        return before or book.find(owner, invitation.digest, self._pin)
 
     def _decision(self, book: Book, owner: str, invitation: Invitation) -> DueReport | None:
         """At which of the offered epsilons this owner answers, and whether it pays; None: it does
@@ -248,7 +257,7 @@ class Gate(ReportMaker):
         query = invitation.query
         return Entry(
             owner=due.owner,
-            digest=invitation.digest,
+            digest=invitation.answered_as,
             campaign=invitation.campaign,
             number=invitation.number,
             at=int(time.time()),

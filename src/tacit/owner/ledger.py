@@ -35,7 +35,7 @@ _OF_CAMPAIGN = "owner = ? AND (key = ? OR key = '' AND campaign = ?)"
 _LINES = "SELECT digest, key, epsilon, rho, how FROM releases WHERE owner = ?"
 _FIND = (
     f"SELECT {', '.join(FIELDS)} FROM releases "  # noqa: S608 - constants
-    "WHERE owner = ? AND digest = ? AND key IN (?, '')"
+    "WHERE owner = ? AND digest = ? AND (key IN (?, '') OR ?)"
 )
 
 
@@ -78,13 +78,17 @@ class Book:
         self.head = self.before
         self._lines: dict[str, list[_Line]] = {}
 
-    def find(self, owner: str, digest: bytes, key: str = "") -> Entry | None:
+    def find(self, owner: str, digest: bytes, key: str | None = "") -> Entry | None:
         """The release that answered this question of the campaign with this key, if there was
-        one.
+        one; without a key, of any campaign.
         """
-        if not any(line.digest == digest and line.key in (key, "") for line in self._of(owner)):
+        anybody = key is None
+        keys = (key, "")
+        if not any(
+            line.digest == digest and (anybody or line.key in keys) for line in self._of(owner)
+        ):
             return None
-        found = self.connection.execute(_FIND, (owner, digest, key)).fetchone()
+        found = self.connection.execute(_FIND, (owner, digest, key, anybody)).fetchone()
         return None if found is None else Entry(*found)
 
     def spending_of(self, owner: str) -> Spending:

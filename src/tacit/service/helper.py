@@ -37,7 +37,7 @@ from starlette.routing import Route
 
 from tacit._util.checks import whole
 from tacit._util.kernels import cores
-from tacit._util.stopping import make_private, use_journal
+from tacit._util.stopping import make_private, replace_file, use_journal
 from tacit.mechanisms.streams import Stream, secure
 from tacit.service.protocol.door import ConnectionLimits
 from tacit.service.protocol.guard import Guard, Limits, leave_to_guard, prove
@@ -104,11 +104,15 @@ class Sheets:
     counted, and its release; which keys of campaigns took the place of others, and how much each
     campaign keeps: at most `keep` bytes. With a `vault` sums and releases are encrypted; those that
     are there become so.
+
+    How many releases there were stands in a file of its own (`mark_of`), too: an old copy of this
+    one, or none, would release again what was released, with fresh noise, and is refused.
     """
 
     def __init__(self, path: Path, vault: Vault | None = None, keep: int = KEEP) -> None:
         self._lock = threading.Lock()
         self._vault, self._keep = vault, keep
+        self._path, self._marked = path, _read_mark(path)
         make_private(path)
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         use_journal(self._connection)
@@ -125,6 +129,7 @@ class Sheets:
                 "counted (batch BLOB PRIMARY KEY)",  # in what is kept of a campaign
             ):
                 self._connection.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+            self._compare_mark()
             if self._connection.execute("SELECT 1 FROM counted").fetchone() is None:
                 self._connection.execute("DELETE FROM kept")  # counted anew, batch by batch
             mark = self._connection.execute("SELECT mark FROM storage").fetchone()
@@ -207,6 +212,24 @@ class Sheets:
         if found[0] != _digest(request):
             raise SumRefusedError("this batch was released for other owners; it is released once")
         return found[1]
+
+    def keep_mark(self) -> None:
+        """Have what was released counted outside of this file as well, before it is told."""
+        with self.transaction():
+            self._compare_mark()
+
+    def _compare_mark(self) -> None:
+        """Write down how many releases there are; fewer than there were is a `ValueError`."""
+        (count,) = self._connection.execute("SELECT COUNT(*) FROM releases").fetchone()
+        if not count >= (self._marked or 0):
+            raise ValueError(
+                f"{self._path} is not the latest: it has {count} releases of {self._marked}, and "
+                "would make the others again with fresh noise; put the latest back, or take a new "
+                "key (an empty --state)"
+            )
+        if count != self._marked:
+            replace_file(mark_of(self._path), b"%d" % count)
+            self._marked = count
 
     def follow(self, line: KeyLine) -> None:
         """Write down that keys took the place of others; the first word about each counts. What was
@@ -314,6 +337,25 @@ _BEFORE = (
 )
 
 
+def mark_of(path: Path) -> Path:
+    """Where the number of releases of a file of sheets stands, on a name that is none of its own:
+    who deletes or puts back `released.*` leaves it as it is.
+    """
+    return path.parent / f"mark-of-{path.stem}"
+
+
+def _read_mark(path: Path) -> int | None:
+    """The number of releases that there were; None: nobody has counted them."""
+    try:
+        return int(mark_of(path).read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise ValueError(
+            f"{mark_of(path)} must hold a number of releases; put it back as it was"
+        ) from None
+
+
 def _digest(request: bytes) -> bytes:
     return blake2b(request, digest_size=32).digest()
 
@@ -377,9 +419,11 @@ class Helper:
                 raise SumRefusedError("the coordinator counts other blocks, or other owners")
             sites = isinstance(request.batch.terms.law, RecordTerms)
             least = 1 if sites else self._minimum
-            return self._sheets.answer(
+            said = self._sheets.answer(
                 batch, body, speaker.campaign, lambda: encode(side.release(least, self._noise))
             )
+        self._sheets.keep_mark()
+        return said
 
     def _side(self, about: Block | SumRequest, speaker: Speaker) -> HelperSide:
         """This server's part in a batch of the campaign that asks."""

@@ -190,8 +190,11 @@ class CoordinatorSide(ServerSide):
         self._open: tuple[Block, Opened, ByteArray] | None = None
 
     def block(self, reports: Sequence[bytes]) -> Block:
-        """The next block, of these reports: those whose own half opens and may be valid."""
-        cut = self.batch.half_size(COORDINATOR)
+        """The next block, of these reports: those whose own half opens and may be valid, in an
+        order of sealed bytes, which are random. In that of owners the helper would know who was who
+        in the question before.
+        """
+        cut, reports = self.batch.half_size(COORDINATOR), sorted(reports)
         halves = open_halves(
             [report[:cut] for report in reports], self.batch, COORDINATOR, self._key
         )

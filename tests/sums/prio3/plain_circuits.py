@@ -38,6 +38,23 @@ def sum_(most, shares=2):
     return PlainPrio3(plain, 2, 1, shares)
 
 
+def small_numbers(most, length, shares=2):
+    def in_range(x):
+        product = 1
+        for k in range(most + 1):
+            product = product * (x - k) % P64
+        return product
+
+    plain = Plain(
+        P64, length, 0, 1, most + 1, length, length,
+        inputs=lambda x, r, s: [[each] for each in x],
+        gadget=lambda w, r: in_range(w[0]),
+        outputs=lambda x, g, s: g,
+        truncate=lambda x: x,
+    )  # fmt: skip
+    return PlainPrio3(plain, 0xFFFFFFFF, 1, shares)
+
+
 def _chunked(p, meas_len, chunk, checks, extra, truncate):
     calls = -(-meas_len // chunk)
 

@@ -104,6 +104,14 @@ def test_bytes_that_are_no_elements_are_marked(field):
 
 
 @FIELDS
+def test_vectors_of_nobody_are_bytes_of_nobody(field):
+    encoded = field.encode(field.zeros(0, 3))
+    assert encoded.shape == (0, 3 * field.size)
+    elements, fits = field.decode(encoded)
+    assert (elements.shape, fits.shape) == ((0, 3, field.words), (0,))
+
+
+@FIELDS
 @pytest.mark.parametrize("n", [1, 2, 4, 16])
 def test_transforms_are_values_at_roots_of_unity(field, n):
     p, rng = field.modulus, np.random.default_rng(n)

@@ -5,6 +5,7 @@ command.
 
 import copy
 import json
+import os
 import random
 
 import pytest
@@ -65,6 +66,20 @@ def counts(rng, shares):
     return plain.count(shares), {}, [(x, [x]) for x in values], sum(values)
 
 
+def higher_degrees(rng, shares):
+    degree, calls = rng.randint(2, 9), rng.randint(1, 9)
+    rows = [[rng.randrange(degree) for _ in range(calls)] for _ in range(3)]
+    total = [sum(column) for column in zip(*rows, strict=True)]
+    named = {"degree": degree, "gadget_calls": calls}
+    return plain.small_numbers(degree - 1, calls, shares), named, [(x, x) for x in rows], total
+
+
+def higher_degree(rng, shares):
+    values = [rng.randint(0, 2) for _ in range(3)]
+    made = plain.small_numbers(2, 1, shares)
+    return made, {}, [(x, [x]) for x in values], sum(values)
+
+
 KINDS = {
     "Prio3Count": counts,
     "Prio3Sum": numbers,
@@ -74,11 +89,13 @@ KINDS = {
     ),
     "Prio3Histogram": histogram,
     "Prio3MultihotCountVec": multihot,
+    "Prio3HigherDegree": higher_degree,
+    "Prio3HigherDegree of vectors": higher_degrees,
 }
 
 
 def judged(tmp_path, kind, vector):
-    path = tmp_path / f"{kind}_unseen.json"
+    path = tmp_path / f"{kind.split()[0]}_unseen.json"
     path.write_text(json.dumps(vector))
     return judge_file(path)
 
@@ -197,6 +214,84 @@ def test_what_must_be_refused_is(name, tmp_path):
     assert reason in verdict.detail.rsplit("refused, as it must be", 1)[-1]
     vector["operations"][-1]["success"] = True
     assert judged(tmp_path, "Prio3SumVecWithMultiproof", vector).passed is False
+
+
+def texts(node, at=()):
+    """Every text of a vector, by where it is."""
+    pairs = node.items() if isinstance(node, dict) else enumerate(node)
+    for place, inner in pairs:
+        if isinstance(inner, (dict, list)):
+            yield from texts(inner, (*at, place))
+        elif isinstance(inner, str) and place != "operation":
+            yield (*at, place), inner
+
+
+def with_text(vector, at, text):
+    changed = inner = copy.deepcopy(vector)
+    for place in at[:-1]:
+        inner = inner[place]
+    inner[at[-1]] = text
+    return changed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_bit_of_any_element_is_told(kind, tmp_path):
+    """Of public shares, input shares, verifiers, messages, output and aggregate shares, coins,
+    nonces, key and context: each element of each.
+    """
+    rng = random.Random(kind)  # noqa: S311 - parameters of a test
+    vector = make_vectors.good(*KINDS[kind](rng, 2))
+    for at, text in texts(vector):
+        data = bytes.fromhex(text)
+        places = [
+            rng.randrange(start, min(start + 8, len(data))) for start in range(0, len(data), 8)
+        ]
+        for place in rng.sample(places, min(12, len(places))):
+            changed = bytearray(data)
+            changed[place] ^= 1 << rng.randrange(8)
+            verdict = judged(tmp_path, kind, with_text(vector, at, changed.hex()))
+            assert verdict.passed is False, (at, place)
+        for other in (text + "00", text[:-2] if text else "0"):
+            assert judged(tmp_path, kind, with_text(vector, at, other)).passed is False, at
+
+
+def test_what_is_done_twice_or_for_another_server_is_told(tmp_path):
+    """Another place in the operation of the file: it was done twice there, and nowhere else."""
+    changed = [
+        (place, name, other)
+        for place, step in enumerate(GOOD["operations"])
+        for name, most in (("report_index", 2), ("aggregator_id", 2))
+        for other in range(most)
+        if step.get(name, other) != other
+    ]
+    assert len(changed) > 10
+    for place, name, other in changed:
+        vector = copy.deepcopy(GOOD)
+        vector["operations"][place][name] = other
+        assert judged(tmp_path, "Prio3SumVecWithMultiproof", vector).passed is False, (place, name)
+    fewer = copy.deepcopy(GOOD)
+    fewer["operations"] = [
+        step
+        for step in fewer["operations"]
+        if (step["operation"], step.get("report_index")) != ("verify_next", 1)
+    ]
+    said = judged(tmp_path, "Prio3SumVecWithMultiproof", fewer)
+    assert "report 1 is added up and was not verified" in said.detail
+    bad = json.loads((make_vectors.FOLDER / "Prio3BoundedVector_bad_leader_share.json").read_text())
+    said = judged(tmp_path, "Prio3BoundedVector", dict(bad, shares=3))
+    assert said.detail == "2 input shares for 3 servers"
+
+
+def test_a_file_of_before_says_what_it_lacks(tmp_path):
+    """As drafts before had them, and a folder with what never ends to be read."""
+    old = {"shares": 2, "verify_key": "00", "prep": [{"measurement": 1, "prep_shares": [["00"]]}]}
+    said = judged(tmp_path, "Prio3Count", old)
+    assert said.passed is False
+    assert (
+        said.detail == "no vector of this kind, or of another version of it: it has no 'operations'"
+    )
+    os.mkfifo(tmp_path / "Prio3Count_pipe.json")
+    assert judge_file(tmp_path / "Prio3Count_pipe.json").detail == "no regular file"
 
 
 def without_each_field():

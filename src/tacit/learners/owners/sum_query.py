@@ -48,6 +48,11 @@ class SealedQuery(Query):
         """What each owner adds to the sum: whole numbers that keep the law, whatever its rows."""
 
     @property
+    def sum_digest(self) -> bytes:
+        """An owner that was in a sum twice would have twice the length, and noise for one."""
+        return self.batch.digest
+
+    @property
     def how(self) -> str:
         return HOW
 

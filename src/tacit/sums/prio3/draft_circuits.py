@@ -13,6 +13,8 @@ from tacit._util.types import WordArray
 from tacit.sums.prio3.fields import FIELD64, FIELD128, Field
 from tacit.sums.prio3.flp import Circuit, Gadget, Polynomial, SumOfProducts
 
+_SMALL = 63  # the largest number that is checked by one polynomial
+
 
 class NotValidError(ValueError):
     """Raised for data from outside; programming errors are other exceptions, so that a test cannot
@@ -149,14 +151,20 @@ class Sum(Circuit):
 
 
 @dataclass(frozen=True)
-class SmallNumber(Circuit):
-    """A whole number from 0 to `max_measurement` as itself, checked by a polynomial with these
-    zeros.
-
-    With maximum 2 this is the draft's test of gadgets of a degree above two (Prio3HigherDegree).
+class SmallNumbers(Circuit):
+    """`length` whole numbers from 0 to `max_measurement` as themselves, each checked by a
+    polynomial with these zeros: the draft's tests of gadgets of a higher degree.
     """
 
-    max_measurement: int = 2
+    max_measurement: int
+    length: int = 1
+
+    def __post_init__(self) -> None:
+        if not (0 < self.max_measurement <= _SMALL and self.length > 0):
+            raise ValueError(
+                f"max_measurement must be from 1 to {_SMALL} and length positive, got "
+                f"{self.max_measurement}, {self.length}"
+            )
 
     @property
     def field(self) -> Field:
@@ -168,27 +176,42 @@ class SmallNumber(Circuit):
         for zero in range(self.max_measurement + 1):
             shifted, scaled = [0, *coefficients], [-zero * x for x in (*coefficients, 0)]
             coefficients = [a + b for a, b in zip(shifted, scaled, strict=True)]
-        return Polynomial(1, tuple(coefficients))
+        return Polynomial(self.length, tuple(coefficients))
 
     @property
     def meas_len(self) -> int:
-        return 1
+        return self.length
 
     @property
     def output_len(self) -> int:
-        return 1
+        return self.length
+
+    @property
+    def checks(self) -> int:
+        return self.length
 
     def encode(self, measurement: Any) -> list[int]:
-        return [whole_number(measurement, self.max_measurement)]
+        return [
+            whole_number(value, self.max_measurement)
+            for value in of_length(measurement, self.length)
+        ]
 
     def wires(self, meas: WordArray, joint: WordArray, shares: int) -> WordArray:
-        return meas[:, :, None]
+        return meas[:, None]
 
     def outputs(self, meas: WordArray, results: WordArray, shares: int) -> WordArray:
         return results
 
     def truncate(self, meas: WordArray) -> WordArray:
         return meas
+
+
+@dataclass(frozen=True)
+class SmallNumber(SmallNumbers):
+    """One of them, which is no vector."""
+
+    def encode(self, measurement: Any) -> list[int]:
+        return super().encode([measurement])
 
     def decode(self, total: WordArray) -> Any:
         return self.field.integers(total)[0]

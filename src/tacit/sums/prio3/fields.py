@@ -127,15 +127,15 @@ class Field:
 
     def encode(self, elements: WordArray) -> ByteArray:
         """Vectors (n, k, words) as bytes (n, k * size)."""
-        flat = np.ascontiguousarray(elements, dtype="<u8").reshape(len(elements), -1)
-        return flat.view(np.uint8)
+        flat = np.ascontiguousarray(elements, dtype="<u8")
+        return flat.reshape(len(elements), elements.shape[1] * self.words).view(np.uint8)
 
     def decode(self, encoded: ByteArray) -> tuple[WordArray, BoolArray]:
         """Bytes (n, k * size) as vectors, and which rows hold elements; the others are zeros."""
         rows = (
             np.ascontiguousarray(encoded)
             .view("<u8")
-            .reshape(len(encoded), -1, self.words)
+            .reshape(len(encoded), encoded.shape[1] // self.size, self.words)
             .astype(np.uint64)
         )
         fits = np.asarray(self.below(rows).all(axis=1), dtype=np.bool_)

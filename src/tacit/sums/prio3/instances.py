@@ -31,6 +31,7 @@ from tacit.sums.prio3.draft_circuits import (
     MultihotCountVec,
     NotValidError,
     SmallNumber,
+    SmallNumbers,
     Sum,
     SumVec,
     SumVec64,
@@ -80,6 +81,11 @@ def prio3_sum_vec_with_multiproof(
 def prio3_higher_degree(shares: int = 2) -> Prio3:
     """0, 1 or 2 by a gadget of degree three: the draft's test of degrees above two."""
     return Prio3(SmallNumber(2), _TESTS, shares=shares)
+
+
+def prio3_higher_degrees(degree: int, calls: int, shares: int = 2) -> Prio3:
+    """So many numbers below `degree`, a call of a gadget of that degree for each."""
+    return Prio3(SmallNumbers(degree - 1, calls), _TESTS, shares=shares)
 
 
 def prio3_bounded_vector(length: int, bound: int, bits: int = 4, shares: int = 2) -> Prio3:

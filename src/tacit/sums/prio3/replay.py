@@ -63,20 +63,25 @@ def judge_xof(vector: dict[str, Any]) -> str:
 
 @dataclass
 class Replay:
-    """The operations of one vector, with the states that the servers keep between them, and the
-    reports that were refused on the way: nobody adds those up.
+    """The operations of one vector, with the states that the servers keep between them, the reports
+    that were refused on the way, and those that were verified: nobody adds up any other.
     """
 
     prio3: Prio3
     vector: dict[str, Any]
     states: dict[tuple[int, int], VerifyState] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
+    verified: set[tuple[int, int]] = field(default_factory=set)
+    done: list[dict[str, Any]] = field(default_factory=list)
 
     def refuses(self, name: str, operation: dict[str, Any]) -> NotValidError | None:
         """Do one operation: why it is refused, if it is."""
         run = getattr(self, f"do_{name}", None)
         if run is None:
             raise MismatchError(f"operation {name} is not known")
+        if operation in self.done:
+            raise MismatchError(f"{name} comes twice")
+        self.done.append(operation)
         try:
             run(operation)
         except NotValidError as refusal:
@@ -103,6 +108,7 @@ class Replay:
         report, place = self._report(operation), self._place(operation)
         context, nonce = self._context(), self._nonce(report)
         self._no_parameter()
+        _each_server("input shares", report["input_shares"], self.prio3)
         key = bytes.fromhex(self.vector["verify_key"])
         _demand(len(key) == SEED, "the verification key has a wrong size")
         public = instances.decode_public(self.prio3, _row(report["public_share"]))
@@ -144,15 +150,17 @@ class Replay:
         _demand(bool(self.prio3.verify_next(state, message).all()), "joint randomness check failed")
         encoded = self.prio3.circuit.field.encode(state.outputs).tobytes()
         _same(f"output share {place}", encoded, report["out_shares"][place])
+        self.verified.add((operation["report_index"], place))
 
     def do_aggregate(self, operation: dict[str, Any]) -> None:
         place = self._place(operation)
         self._no_parameter()
-        counted = [
-            report["out_shares"][place]
-            for index, report in enumerate(self.vector["reports"])
-            if index not in self.refused
-        ]
+        counted = []
+        for index, report in enumerate(self.vector["reports"]):
+            if index not in self.refused:
+                if (index, place) not in self.verified:
+                    raise MismatchError(f"report {index} is added up and was not verified")
+                counted.append(report["out_shares"][place])
         total = self.prio3.aggregate(self._outputs("output", counted))
         encoded = self.prio3.circuit.field.encode(total[None]).tobytes()
         _same(f"aggregate share {place}", encoded, self.vector["agg_shares"][place])
@@ -218,6 +226,15 @@ def _multiproof(vector: dict[str, Any]) -> Prio3:
     return instances.prio3_sum_vec_with_multiproof(*parameters, proofs=proofs)
 
 
+def _higher_degree(vector: dict[str, Any]) -> Prio3:
+    """Of one number up to two, or of as many as there are calls of a gadget of some degree."""
+    if "degree" not in vector:
+        return instances.prio3_higher_degree(vector["shares"])
+    return instances.prio3_higher_degrees(
+        vector["degree"], vector["gadget_calls"], vector["shares"]
+    )
+
+
 INSTANCES: dict[str, Callable[[dict[str, Any]], Prio3]] = {
     "Prio3Count": lambda v: instances.prio3_count(v["shares"]),
     "Prio3Sum": lambda v: instances.prio3_sum(v["max_measurement"], v["shares"]),
@@ -234,7 +251,7 @@ INSTANCES: dict[str, Callable[[dict[str, Any]], Prio3]] = {
     "Prio3BoundedVector": lambda v: instances.prio3_bounded_in_calls(
         v["length"], v["bound"], v["bits"], v["calls"], shares=v["shares"], proofs=v["proofs"]
     ),
-    "Prio3HigherDegree": lambda v: instances.prio3_higher_degree(v["shares"]),
+    "Prio3HigherDegree": _higher_degree,
 }
 
 

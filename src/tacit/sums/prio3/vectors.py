@@ -21,7 +21,6 @@ _PINE = (
 )
 # what a file that is no vector leads to, wherever it is looked at
 _NO_VECTOR = (
-    KeyError,
     IndexError,
     TypeError,
     AttributeError,
@@ -56,6 +55,8 @@ def judge_folder(folder: Path) -> list[VectorVerdict]:
 
 def judge_file(path: Path) -> VectorVerdict:
     kind = re.split(r"[_.]", path.name)[0]
+    if path.exists() and not path.is_file():
+        return VectorVerdict(path.name, None, "no regular file")
     if kind.startswith("Pine"):
         return VectorVerdict(path.name, None, _PINE)
     if kind != XOF and kind not in INSTANCES:
@@ -69,6 +70,9 @@ def judge_file(path: Path) -> VectorVerdict:
         return VectorVerdict(path.name, True, judge(kind, vector, len(text)))
     except MismatchError as error:
         return VectorVerdict(path.name, False, str(error))
+    except KeyError as missing:
+        reason = f"no vector of this kind, or of another version of it: it has no {missing}"
+        return VectorVerdict(path.name, False, reason)
     except _NO_VECTOR as error:
         reason = f"no vector of this kind ({type(error).__name__}: {error})"
         return VectorVerdict(path.name, False, reason)
