@@ -10,9 +10,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from benchmarks.doorstep import report_to
+from benchmarks.templates import campaigns
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import func, select
 
+from tacit.learners.query import PURPOSE, Invitation
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.keys import PeerRenewals
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
@@ -22,13 +25,14 @@ from tacit.service.coordinator.tables import (
     OF_OWNERS,
     OPEN,
     Question,
+    StoreError,
     outcomes,
     renewals,
     token_hash,
     tokens,
 )
 from tacit.service.protocol.succession import Renewal
-from tacit.wire.envelopes import public_bytes
+from tacit.wire.envelopes import public_bytes, sign
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {place:04d}" for place in range(4)]
@@ -166,3 +170,46 @@ def test_who_enrols_while_a_campaign_is_archived_leaves_nothing_behind(store, ot
     assert (said, told) == (True, True)
     assert [table.name for table in OF_OWNERS if rows(store, table)] == []
     assert not enrol(other, OTHER, TOKENS[3])
+
+
+def test_no_token_comes_after_an_archive(store, other):
+    """It was there when all else had gone, and let somebody into a campaign that was over."""
+
+    def archive():
+        return store.end("rounds", b"model") and store.archive('{"voices": []}')
+
+    with pytest.raises(StoreError, match="has ended"):
+        between(store, archive, lambda: other.add_tokens(["a token that is late"]))
+    assert rows(store, tokens) == 0
+
+
+def test_who_leaves_while_it_is_asked_has_said_nothing(store, other, database):
+    """Its report to the question that was put meanwhile stayed, and was counted."""
+    key = Ed25519PrivateKey.generate()
+    north = store.owners_waiting()[:1]
+    query = next(each for each in campaigns() if each.relay is None and not each.servers).example()
+    invitation = Invitation("trial", 1, int(time.time()) + 60, b"s" * 32, query)
+    data = sign(invitation, PURPOSE, key)
+    third = Store(database)
+
+    def leave():
+        with other.transaction():
+            done = other.revoke(NORTH)  # waits for the row of an owner that is being asked
+            said.append(pool.submit(report))
+            time.sleep(0.3)  # until it waits, or has been counted
+        return done
+
+    def report():
+        return Intake(third, key.public_key()).write([(NORTH, report_to(invitation))])
+
+    said = []
+    with ThreadPoolExecutor(2) as pool:
+        with store.transaction():
+            question = Question(1, invitation.digest, data, OPEN, 0.0, 60.0, None)
+            store.ask(question, north, spend=True)
+            left = pool.submit(leave)
+            time.sleep(0.3)
+        assert left.result(timeout=60)
+        assert said[0].result(timeout=60) == [Outcome.STRANGE]
+    assert store.reports_of(1) == []
+    third.close()

@@ -288,7 +288,9 @@ class Store:
         kept. A token that is there already stays as it is. After the end there are no new ones.
         """
         with self.transaction() as connection:
-            if self.standing().state == ENDED:
+            # nobody ends or archives it meanwhile: a token that came after would let somebody in
+            state = select(campaign.c.state).where(self.mine(campaign)).with_for_update(read=True)
+            if connection.execute(state).scalar_one() == ENDED:
                 raise StoreError(f"campaign {self.slug!r} has ended: nobody can take part any more")
             self._check_room(len(new))
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
