@@ -172,6 +172,14 @@ def test_who_enrols_while_a_campaign_is_archived_leaves_nothing_behind(store, ot
     assert not enrol(other, OTHER, TOKENS[3])
 
 
+def test_who_leaves_by_two_workers_is_written_down_once(store, other):
+    """The log had two lines."""
+    leave = [lambda records=Records(each): records.leave(NORTH) for each in (store, other)]
+    assert between(store, *leave) == (True, True)
+    left = [act for act in Records(store).acts() if act.what == "leave"]
+    assert [act.about for act in left] == [NORTH]
+
+
 def test_no_token_comes_after_an_archive(store, other):
     """It was there when all else had gone, and let somebody into a campaign that was over."""
 

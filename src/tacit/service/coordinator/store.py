@@ -324,9 +324,11 @@ class Store:
         return self.storage.hide_token(tables.token_hash(token))
 
     def revoke(self, owner: str) -> bool:
-        """Leave an owner out from now on, with its reports to questions that are still open."""
+        """Leave an owner out from now on, with its reports to questions that are still open;
+        whether there is one.
+        """
         with self.transaction() as connection:
-            return sql.leave_out(connection, self.id, owner)
+            return sql.leave_out(connection, self.id, owner) is not None
 
     def rekey(self, owner: str, new: str) -> bool:
         """Have an owner go by another key, with all that it was asked and said; whether it goes by
