@@ -8,6 +8,7 @@ PostgreSQL, whose writers do not wait for each other, but where it is said.
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from benchmarks.doorstep import report_to
@@ -17,7 +18,7 @@ from sqlalchemy import func, select
 
 from tacit.learners.query import PURPOSE, Invitation
 from tacit.service.coordinator.intake import Intake, Outcome
-from tacit.service.coordinator.keys import PeerRenewals
+from tacit.service.coordinator.keys import CampaignKeys, PeerRenewals, renew_signatures
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.store import Store
@@ -31,8 +32,9 @@ from tacit.service.coordinator.tables import (
     token_hash,
     tokens,
 )
-from tacit.service.protocol.succession import Renewal
-from tacit.wire.envelopes import public_bytes, sign
+from tacit.service.protocol.succession import CAMPAIGN as OF_CAMPAIGN
+from tacit.service.protocol.succession import KeyRing, Renewal
+from tacit.wire.envelopes import public_bytes, sign, sign_bytes, verify
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {place:04d}" for place in range(4)]
@@ -174,7 +176,7 @@ def test_who_enrols_while_a_campaign_is_archived_leaves_nothing_behind(store, ot
 
 def test_who_leaves_by_two_workers_is_written_down_once(store, other):
     """The log had two lines."""
-    leave = [lambda records=Records(each): records.leave(NORTH) for each in (store, other)]
+    leave = [partial(Records(each).leave, NORTH) for each in (store, other)]
     assert between(store, *leave) == (True, True)
     left = [act for act in Records(store).acts() if act.what == "leave"]
     assert [act.about for act in left] == [NORTH]
@@ -221,3 +223,41 @@ def test_who_leaves_while_it_is_asked_has_said_nothing(store, other, database):
         assert said[0].result(timeout=60) == [Outcome.STRANGE]
     assert store.reports_of(1) == []
     third.close()
+
+
+def test_a_worker_whose_key_was_replaced_puts_nothing_any_more(tmp_path, database):
+    """It drove on: what it put was signed with a key that nobody listens to, and used owners up."""
+    worker, keys, other = Store(database), CampaignKeys.at(tmp_path / "keys"), Store(database)
+    worker.create_or_resume("trial", b"terms", keys.first)
+    worker.add_tokens(TOKENS)
+    assert enrol(worker, NORTH, TOKENS[0])
+    assert worker.lease("it", 10.0) is not None
+    KeyRing.rotate(tmp_path / "keys", OF_CAMPAIGN)
+    renew_signatures(other, CampaignKeys.at(tmp_path / "keys"))
+    assert worker.lease("it", 10.0) is None
+    question = Question(1, b"d" * 32, b"signed", OPEN, 0.0, 60.0, None)
+    with pytest.raises(StoreError, match="was replaced"):
+        worker.ask(question, worker.owners_waiting(), spend=True)
+    assert len(worker.owners_waiting()) == 1
+    for each in (worker, other):
+        each.close()
+
+
+def test_a_question_is_put_before_a_key_is_replaced_or_not_at_all(tmp_path, database):
+    """One that was being put while others were signed anew was signed with the old key for good."""
+    keys, other = CampaignKeys.at(tmp_path / "keys"), Store(database)
+    worker = Store(database)
+    worker.create_or_resume("trial", b"terms", keys.first)
+    data = sign_bytes(b"asked", PURPOSE, keys.key)
+    KeyRing.rotate(tmp_path / "keys", OF_CAMPAIGN)
+    renewed = CampaignKeys.at(tmp_path / "keys")
+    question = Question(1, b"d" * 32, data, OPEN, 0.0, 60.0, None)
+    between(
+        worker,
+        lambda: worker.ask(question, [], spend=False),
+        lambda: renew_signatures(other, renewed),
+    )
+    (put,) = other.questions()
+    assert verify(put.data, PURPOSE, renewed.key.public_key()) == b"asked"
+    for each in (worker, other):
+        each.close()

@@ -107,6 +107,7 @@ class Rosters:
         known = self.read()
         before = known[-1] if known else Roster()
         with self._store.transaction() as connection:
+            self._store.hold_key(connection)
             after = self._after(before, self._members(connection))
             if after is None:
                 return False

@@ -481,7 +481,9 @@ def leave_out(connection: Connection, number: int, owner: str) -> bool | None:
     gone = update(owners).where(this, owners.c.revoked.is_(False)).values(revoked=True)
     owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
     if owner_id is None:
-        return None if connection.execute(select(owners.c.id).where(this)).first() is None else False
+        return (
+            None if connection.execute(select(owners.c.id).where(this)).first() is None else False
+        )
     numbers = list(connection.execute(is_open).scalars())
     said = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
     taken = connection.execute(
