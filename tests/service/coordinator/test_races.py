@@ -7,7 +7,7 @@ PostgreSQL, whose writers do not wait for each other, but where it is said.
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -212,7 +212,7 @@ def test_who_leaves_while_it_is_asked_has_said_nothing(store, other, database):
     def report():
         return Intake(third, key.public_key()).write([(NORTH, report_to(invitation))])
 
-    said = []
+    said: list[Future[list[Outcome]]] = []
     with ThreadPoolExecutor(2) as pool:
         with store.transaction():
             question = Question(1, invitation.digest, data, OPEN, 0.0, 60.0, None)
