@@ -17,21 +17,25 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import func, select
 
 from tacit.learners.query import PURPOSE, Invitation
+from tacit.service.coordinator import peers
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.keys import CampaignKeys, PeerRenewals, renew_signatures
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
+    CLOSED,
     OF_OWNERS,
     OPEN,
     Question,
     StoreError,
+    contradictions,
     outcomes,
     renewals,
     token_hash,
     tokens,
 )
+from tacit.service.protocol.peer_replay import SPOKEN, Spoken
 from tacit.service.protocol.succession import CAMPAIGN as OF_CAMPAIGN
 from tacit.service.protocol.succession import KeyRing, Renewal
 from tacit.wire.envelopes import public_bytes, sign, sign_bytes, verify
@@ -261,3 +265,28 @@ def test_a_question_is_put_before_a_key_is_replaced_or_not_at_all(tmp_path, data
     assert verify(put.data, PURPOSE, renewed.key.public_key()) == b"asked"
     for each in (worker, other):
         each.close()
+
+
+def test_a_peer_that_says_three_things_at_once_is_a_failure_to_nobody(store, other):
+    """The third came while the second was proof that it lied: a failure of ours, for all whose
+    words came with it.
+    """
+    campaign, key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    liar = public_bytes(key.public_key()).hex()
+    assert enrol(store, liar, TOKENS[2], "liar")
+    query = next(each for each in campaigns() if each.relay is None and not each.servers).example()
+    asked = Invitation("trial", 1, int(time.time()) + 60, b"s" * 32, query)
+    data = sign(asked, PURPOSE, campaign)
+    question = Question(1, asked.digest, data, OPEN, 0.0, 60.0, None)
+    store.ask(question, store.owners_waiting()[-1:], spend=True)
+    words = [sign(Spoken(asked.digest, report_to(asked)), SPOKEN, key) for _ in range(3)]
+
+    def say(worker, word):
+        testimony = peers.Testimony(worker, Intake(worker, campaign.public_key()))
+        return partial(testimony.write, [(liar, word)])
+
+    assert say(store, words[0])() == [Outcome.COUNTED]
+    store.close_question(1, CLOSED)  # of an open one the first word goes, too
+    told = between(store, say(store, words[1]), say(other, words[2]))
+    assert told == ([Outcome.CONTRADICTED], [Outcome.STRANGE])
+    assert rows(store, contradictions) == 1
