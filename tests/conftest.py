@@ -169,6 +169,7 @@ LONGEST = (
     "tests/papers/test_paper_c.py",
     "tests/cli/test_commands.py",
     "tests/service/test_rotation.py",
+    "tests/service/test_storm.py",
     "tests/papers/test_paper_b.py",
     "tests/algorithms/test_sites.py",
     "tests/papers/test_cells.py",

@@ -77,7 +77,6 @@ def test_the_dashboard_asks_for_what_there_is(tmp_path):
 
     asyncio.run(main())
     service.watch.observe_batch("/v1/enrol", 3)
-    service.watch.refuse("late")
     labels: defaultdict[str, set[str]] = defaultdict(set)
     campaign = 32 * "ab"
     keeping = helper(tmp_path, campaign)

@@ -460,6 +460,7 @@ class Helper:
             ],
             exception_handlers={HTTPException: answer_http_error, Exception: leave_to_guard},
         )
+        made.router.redirect_slashes = False  # it would repeat whatever host a stranger names
         return Guard(
             made,
             Limits(seconds=_SECONDS, asks=_BLOCKS, asks_per_second=_BLOCKS),

@@ -63,6 +63,7 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             page.get_by_label("Admin key").fill("not the key")
             page.get_by_role("button", name="Begin or go on").click()
             page.get_by_text("That is not the admin key.").wait_for()
+            assert contrast(page, "#told.warning") >= 4.5
             assert service.store.standing().state == "enrolling"
             assert [text for text in wrong if "401" not in text] == []
             wrong.clear()
@@ -70,6 +71,7 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             page.get_by_label("Admin key").fill(ADMIN)
             page.keyboard.press("Enter")  # the keyboard is enough
             page.get_by_text("Done.", exact=True).wait_for()
+            assert page.locator("#told.warning").count() == 0
             assert page.get_by_label("Admin key").input_value() == ""
             begun = re.compile(
                 r"Question \d+ is open|The model is published"

@@ -7,28 +7,38 @@ PostgreSQL, whose writers do not wait for each other, but where it is said.
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
+from benchmarks.doorstep import report_to
+from benchmarks.templates import campaigns
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import func, select
 
+from tacit.learners.query import PURPOSE, Invitation
+from tacit.service.coordinator import peers
 from tacit.service.coordinator.intake import Intake, Outcome
-from tacit.service.coordinator.keys import PeerRenewals
+from tacit.service.coordinator.keys import CampaignKeys, PeerRenewals, renew_signatures
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.records import Records
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
+    CLOSED,
     OF_OWNERS,
     OPEN,
     Question,
+    StoreError,
+    contradictions,
     outcomes,
     renewals,
     token_hash,
     tokens,
 )
-from tacit.service.protocol.succession import Renewal
-from tacit.wire.envelopes import public_bytes
+from tacit.service.protocol.peer_replay import SPOKEN, Spoken
+from tacit.service.protocol.succession import CAMPAIGN as OF_CAMPAIGN
+from tacit.service.protocol.succession import KeyRing, Renewal
+from tacit.wire.envelopes import public_bytes, sign, sign_bytes, verify
 from tests.service.coordinator.made import at_once, enrol
 
 TOKENS = [f"token number {place:04d}" for place in range(4)]
@@ -166,3 +176,117 @@ def test_who_enrols_while_a_campaign_is_archived_leaves_nothing_behind(store, ot
     assert (said, told) == (True, True)
     assert [table.name for table in OF_OWNERS if rows(store, table)] == []
     assert not enrol(other, OTHER, TOKENS[3])
+
+
+def test_who_leaves_by_two_workers_is_written_down_once(store, other):
+    """The log had two lines."""
+    leave = [partial(Records(each).leave, NORTH) for each in (store, other)]
+    assert between(store, *leave) == (True, True)
+    left = [act for act in Records(store).acts() if act.what == "leave"]
+    assert [act.about for act in left] == [NORTH]
+
+
+def test_no_token_comes_after_an_archive(store, other):
+    """It was there when all else had gone, and let somebody into a campaign that was over."""
+
+    def archive():
+        return store.end("rounds", b"model") and store.archive('{"voices": []}')
+
+    with pytest.raises(StoreError, match="has ended"):
+        between(store, archive, lambda: other.add_tokens(["a token that is late"]))
+    assert rows(store, tokens) == 0
+
+
+def test_who_leaves_while_it_is_asked_has_said_nothing(store, other, database):
+    """Its report to the question that was put meanwhile stayed, and was counted."""
+    key = Ed25519PrivateKey.generate()
+    north = store.owners_waiting()[:1]
+    query = next(each for each in campaigns() if each.relay is None and not each.servers).example()
+    invitation = Invitation("trial", 1, int(time.time()) + 60, b"s" * 32, query)
+    data = sign(invitation, PURPOSE, key)
+    third = Store(database)
+
+    def leave():
+        with other.transaction():
+            done = other.revoke(NORTH)  # waits for the row of an owner that is being asked
+            said.append(pool.submit(report))
+            time.sleep(0.3)  # until it waits, or has been counted
+        return done
+
+    def report():
+        return Intake(third, key.public_key()).write([(NORTH, report_to(invitation))])
+
+    said: list[Future[list[Outcome]]] = []
+    with ThreadPoolExecutor(2) as pool:
+        with store.transaction():
+            question = Question(1, invitation.digest, data, OPEN, 0.0, 60.0, None)
+            store.ask(question, north, spend=True)
+            left = pool.submit(leave)
+            time.sleep(0.3)
+        assert left.result(timeout=60)
+        assert said[0].result(timeout=60) == [Outcome.STRANGE]
+    assert store.reports_of(1) == []
+    third.close()
+
+
+def test_a_worker_whose_key_was_replaced_puts_nothing_any_more(tmp_path, database):
+    """It drove on: what it put was signed with a key that nobody listens to, and used owners up."""
+    worker, keys, other = Store(database), CampaignKeys.at(tmp_path / "keys"), Store(database)
+    worker.create_or_resume("trial", b"terms", keys.first)
+    worker.add_tokens(TOKENS)
+    assert enrol(worker, NORTH, TOKENS[0])
+    assert worker.lease("it", 10.0) is not None
+    KeyRing.rotate(tmp_path / "keys", OF_CAMPAIGN)
+    renew_signatures(other, CampaignKeys.at(tmp_path / "keys"))
+    assert worker.lease("it", 10.0) is None
+    question = Question(1, b"d" * 32, b"signed", OPEN, 0.0, 60.0, None)
+    with pytest.raises(StoreError, match="was replaced"):
+        worker.ask(question, worker.owners_waiting(), spend=True)
+    assert len(worker.owners_waiting()) == 1
+    for each in (worker, other):
+        each.close()
+
+
+def test_a_question_is_put_before_a_key_is_replaced_or_not_at_all(tmp_path, database):
+    """One that was being put while others were signed anew was signed with the old key for good."""
+    keys, other = CampaignKeys.at(tmp_path / "keys"), Store(database)
+    worker = Store(database)
+    worker.create_or_resume("trial", b"terms", keys.first)
+    data = sign_bytes(b"asked", PURPOSE, keys.key)
+    KeyRing.rotate(tmp_path / "keys", OF_CAMPAIGN)
+    renewed = CampaignKeys.at(tmp_path / "keys")
+    question = Question(1, b"d" * 32, data, OPEN, 0.0, 60.0, None)
+    between(
+        worker,
+        lambda: worker.ask(question, [], spend=False),
+        lambda: renew_signatures(other, renewed),
+    )
+    (put,) = other.questions()
+    assert verify(put.data, PURPOSE, renewed.key.public_key()) == b"asked"
+    for each in (worker, other):
+        each.close()
+
+
+def test_a_peer_that_says_three_things_at_once_is_a_failure_to_nobody(store, other):
+    """The third came while the second was proof that it lied: a failure of ours, for all whose
+    words came with it.
+    """
+    campaign, key = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
+    liar = public_bytes(key.public_key()).hex()
+    assert enrol(store, liar, TOKENS[2], "liar")
+    query = next(each for each in campaigns() if each.relay is None and not each.servers).example()
+    asked = Invitation("trial", 1, int(time.time()) + 60, b"s" * 32, query)
+    data = sign(asked, PURPOSE, campaign)
+    question = Question(1, asked.digest, data, OPEN, 0.0, 60.0, None)
+    store.ask(question, store.owners_waiting()[-1:], spend=True)
+    words = [sign(Spoken(asked.digest, report_to(asked)), SPOKEN, key) for _ in range(3)]
+
+    def say(worker, word):
+        testimony = peers.Testimony(worker, Intake(worker, campaign.public_key()))
+        return partial(testimony.write, [(liar, word)])
+
+    assert say(store, words[0])() == [Outcome.COUNTED]
+    store.close_question(1, CLOSED)  # of an open one the first word goes, too
+    told = between(store, say(store, words[1]), say(other, words[2]))
+    assert told == ([Outcome.CONTRADICTED], [Outcome.STRANGE])
+    assert rows(store, contradictions) == 1

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit.cli._options import JsonFormatter
 from tacit.service.protocol import serving
-from tacit.service.protocol.door import ConnectionLimits
+from tacit.service.protocol.door import WHYS, ConnectionLimits
 from tacit.service.protocol.handshake import Request, request_headers
 from tests.service.coordinator.made import client_of, folder_of, running, visiting
 
@@ -118,7 +118,9 @@ def test_connections_that_are_refused_are_counted_by_why(tmp_path):
         wanted = {"pushed out", "unreadable", "too many", "slow"}
         while time.monotonic() < ends:
             text = get(service.watch, "/metrics").text
-            found = set(re.findall(r'tacit_refused_connections_total{why="([^"]+)"}', text))
+            counts = re.findall(r'tacit_refused_connections_total{why="([^"]+)"} (\S+)', text)
+            assert {why for why, _ in counts} == set(WHYS)  # also those that there are none of
+            found = {why for why, count in counts if float(count)}
             if wanted <= found:
                 break
             time.sleep(0.1)

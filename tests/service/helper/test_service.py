@@ -139,6 +139,8 @@ def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
         (lambda http, body: post(http, bytes(LARGEST + 1)), 413),
         (lambda http, body: http.get("/v1/sum"), 405),
         (lambda http, body: http.get("/v1/released"), 404),
+        # it led to whatever host was named
+        (lambda http, body: http.get("/v1/key/", headers={"host": "elsewhere"}), 404),
     ],
     ids=[
         "unsigned",
@@ -151,6 +153,7 @@ def test_small_batches_are_refused_and_use_nothing_up(tmp_path):
         "large",
         "method",
         "path",
+        "slash",
     ],
 )
 def test_strangers_and_damaged_requests_change_nothing(tmp_path, send, status):

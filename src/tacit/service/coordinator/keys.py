@@ -152,7 +152,7 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
             return
         tables.upgrade(connection)
         replaced = select(campaign.c.id, campaign.c.key).where(campaign.c.key.in_(keys.before))
-        known = connection.execute(replaced).first()
+        known = connection.execute(replaced.with_for_update()).first()  # nothing is put meanwhile
         if known is None:
             return
         old = Ed25519PublicKey.from_public_bytes(known.key)

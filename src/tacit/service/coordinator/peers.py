@@ -107,6 +107,7 @@ class Rosters:
         known = self.read()
         before = known[-1] if known else Roster()
         with self._store.transaction() as connection:
+            self._store.hold_key(connection)
             after = self._after(before, self._members(connection))
             if after is None:
                 return False
@@ -261,8 +262,9 @@ class Testimony:
 
     def _take(self, connection: Connection, owner: str, body: bytes) -> Outcome:
         mine, about = self._store.mine, self._store.about
-        live = select(owners.c.id).where(mine(owners), owners.c.owner == owner)
-        owner_id = connection.execute(live.where(owners.c.revoked.is_(False))).scalar()
+        live = mine(owners) & (owners.c.owner == owner) & owners.c.revoked.is_(False)
+        here = select(owners.c.id).where(live)
+        owner_id = connection.execute(here).scalar()
         if owner_id is None:
             return Outcome.STRANGE  # it was left out by what came before in this batch
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
@@ -277,8 +279,8 @@ class Testimony:
             .where(questions.c.digest == said.digest, invitations.c.owner == owner_id)
         )
         number = connection.execute(invited.with_for_update(of=questions)).scalar()
-        if number is None:
-            return Outcome.STRANGE
+        if number is None or connection.execute(here).scalar() is None:
+            return Outcome.STRANGE  # not invited; or left out by what another worker was told
         kept = connection.execute(select(spoken.c.data).where(about(spoken, number))).scalar()
         first = None if kept is None else self._kept.open(kept, spoken, number)
         row = {"campaign": self._store.id, "question": number}

@@ -105,14 +105,12 @@ class Records:
         known = self._store.is_revoked(owner)
         if known is not False:
             return known is not None
-        with self._store.transaction():
-            known = self._store.is_revoked(owner)  # meanwhile it may go by another key
-            if known is not False:
-                return known is not None
-            done = self._store.revoke(owner)
-            if done:  # from where an owner comes is nobody's business
+        with self._store.transaction() as connection:
+            # meanwhile it may have left by another worker, or go by another key
+            went = leave_out(connection, self._store.id, owner)
+            if went:  # from where an owner comes is nobody's business
                 self.note(Act(OWNER, "leave", owner, "", "200"))
-        return done
+        return went is not None
 
     def acts(self, excerpt: Excerpt = ALL) -> list[Act]:
         """Acts, in their order."""

@@ -467,20 +467,24 @@ def invite(connection: Connection, campaign: int, question: int, owner_ids: Sequ
     connection.execute(_INVITE[kind], given)
 
 
-def leave_out(connection: Connection, number: int, owner: str) -> bool:
-    """Revoke an owner of a campaign; whether there is one. What it said to open questions is taken
-    out; what is closed has been told to others, and stays.
+def leave_out(connection: Connection, number: int, owner: str) -> bool | None:
+    """Revoke an owner of a campaign: whether it took part until now; None: there is none. What it
+    said to open questions is taken out; what is closed has been told to others, and stays.
 
-    The lock on open questions keeps this apart from reports being written and from closing.
+    The lock on open questions keeps this apart from reports being written and from closing; one
+    that was put to the owner while its row was waited for is looked for once more.
     """
     mine = questions.c.campaign == number
-    is_open = select(questions.c.number).where(mine, questions.c.state == OPEN)
-    numbers = list(connection.execute(is_open.with_for_update()).scalars())
+    is_open = select(questions.c.number).where(mine, questions.c.state == OPEN).with_for_update()
+    connection.execute(is_open).all()  # before the owner, in the order of everybody else
     this = (owners.c.campaign == number) & (owners.c.owner == owner)
-    gone = update(owners).where(this).values(revoked=True)
+    gone = update(owners).where(this, owners.c.revoked.is_(False)).values(revoked=True)
     owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
     if owner_id is None:
-        return False
+        return (
+            None if connection.execute(select(owners.c.id).where(this)).first() is None else False
+        )
+    numbers = list(connection.execute(is_open).scalars())
     said = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
     taken = connection.execute(
         delete(reports).where(reports.c.campaign == number, said).returning(reports.c.question)

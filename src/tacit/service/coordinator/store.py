@@ -91,6 +91,7 @@ class Store:
         self._database = Database(database) if isinstance(database, str) else database
         self.slug = slug
         self._id: int | None = None
+        self._key: bytes | None = None  # of the worker that signs what is written here
 
     @property
     def id(self) -> int:
@@ -143,8 +144,10 @@ class Store:
 
     def create_or_resume(self, name: str, terms: bytes, key: bytes) -> None:
         """Begin the campaign, or take it up again; other terms or another public key than it was
-        begun with are refused. A campaign is its key; no two of a database have one name.
+        begun with are refused. A campaign is its key; no two of a database have one name. What is
+        signed is written from here on for as long as nobody has replaced the key.
         """
+        self._key = key
         with self.transaction() as connection:
             _lock(connection)
             tables.upgrade(connection)
@@ -163,6 +166,14 @@ class Store:
             connection.execute(update(campaign).where(campaign.c.id == known.id).values(**values))
             self._id = known.id
         self.scrub()
+
+    def hold_key(self, connection: Connection) -> None:
+        """Until the end of the transaction nobody replaces the key that this worker signs with;
+        `StoreError`: somebody has, and nobody would listen to it any more.
+        """
+        held = select(campaign.c.key).where(self.mine(campaign)).with_for_update(read=True)
+        if self._key not in (None, connection.execute(held).scalar_one()):
+            raise StoreError("the campaign's key was replaced: stop this worker, and start it anew")
 
     def _is_taken(self, name: str) -> ColumnElement[bool]:
         """Campaigns that a new one of this name cannot be beside; one of before databases belonged
@@ -264,12 +275,15 @@ class Store:
         """The campaign's time, if this worker may drive now; None: another drives.
 
         `worked` are the seconds since it last asked: they become time of the campaign if it drove
-        all along. A lease of one that died runs out, also when the clock was put back.
+        all along. A lease of one that died runs out, also when the clock was put back. One whose
+        key was replaced drives no more.
         """
         now = time.time()
         with self.transaction() as connection:
             mine, until = campaign.c.lease == worker, campaign.c.lease_until
             free = mine | (until < now) | (until > now + 2 * seconds)
+            if self._key is not None:
+                free &= campaign.c.key == self._key
             passed = campaign.c.worked + case((mine, worked), else_=0.0)
             taken = (
                 update(campaign)
@@ -288,7 +302,9 @@ class Store:
         kept. A token that is there already stays as it is. After the end there are no new ones.
         """
         with self.transaction() as connection:
-            if self.standing().state == ENDED:
+            # nobody ends or archives it meanwhile: a token that came after would let somebody in
+            state = select(campaign.c.state).where(self.mine(campaign)).with_for_update(read=True)
+            if connection.execute(state).scalar_one() == ENDED:
                 raise StoreError(f"campaign {self.slug!r} has ended: nobody can take part any more")
             self._check_room(len(new))
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
@@ -322,9 +338,11 @@ class Store:
         return self.storage.hide_token(tables.token_hash(token))
 
     def revoke(self, owner: str) -> bool:
-        """Leave an owner out from now on, with its reports to questions that are still open."""
+        """Leave an owner out from now on, with its reports to questions that are still open;
+        whether there is one.
+        """
         with self.transaction() as connection:
-            return sql.leave_out(connection, self.id, owner)
+            return sql.leave_out(connection, self.id, owner) is not None
 
     def rekey(self, owner: str, new: str) -> bool:
         """Have an owner go by another key, with all that it was asked and said; whether it goes by
@@ -406,6 +424,7 @@ class Store:
         time.
         """
         with self.transaction() as connection:
+            self.hold_key(connection)
             put = {"campaign": self.id, **question.__dict__}
             connection.execute(insert(questions).values(**put))
             if spend:

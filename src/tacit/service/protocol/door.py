@@ -42,6 +42,10 @@ _AT_ONCE = 32  # connections let in before others have their turn
 _LOOK = 1.0  # seconds between looks at deadlines
 _REST = 0.1  # seconds without new connections when the system has no more descriptors
 GOODBYE = 1.0  # seconds for the last words of a connection
+# why connections are closed that are not at their end
+LATE, MANY, PUSHED_OUT, NO_HANDSHAKE = "late", "too many", "pushed out", "no handshake"
+SLOW, WAITED, UNREADABLE, RECORDS = "slow", "waited too long", "unreadable", "records of TLS"
+WHYS = LATE, MANY, PUSHED_OUT, NO_HANDSHAKE, SLOW, WAITED, UNREADABLE, RECORDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,7 +287,7 @@ class Door:
             room = self._room_of(address)
             is_last = room is self._last and not visitor.is_proxy
             if (is_last and len(room) >= self._limits.late) or not self._has_room(visitor):
-                self.refused("late" if is_last else "too many")
+                self.refused(LATE if is_last else MANY)
                 connection.close()
                 continue
             self._visitors.add(visitor)
@@ -362,7 +366,7 @@ class Door:
         oldest = next(iter(strangers), None)
         if oldest is None:
             return False
-        self.refused("pushed out")
+        self.refused(PUSHED_OUT)
         self.forget(oldest)
         oldest.leave()
         return True
@@ -372,7 +376,7 @@ class Door:
         try:
             await self._shake_hands(visitor, self._limits)
         except (OSError, TimeoutError, asyncio.CancelledError):  # no TLS, or too slow, or gone
-            self.refused("no handshake")
+            self.refused(NO_HANDSHAKE)
             self.count_refusal(visitor)
             self.forget(visitor)
             visitor.connection.close()
@@ -384,10 +388,10 @@ class Door:
         now = self._loop.time()
         for visitor in list(self._visitors):
             if visitor.protocol is not None and visitor.protocol.is_overdue(now):
-                self.refused("slow")
+                self.refused(SLOW)
                 self.count_refusal(visitor)
                 visitor.protocol.transport.abort()
             elif visitor.room is not None and visitor.waits_since(self._limits.handshake):
-                self.refused("waited too long")
+                self.refused(WAITED)
                 self.forget(visitor)
                 visitor.leave()

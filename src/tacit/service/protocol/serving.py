@@ -38,7 +38,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tacit.service.protocol.door import ConnectionLimits, Door, Visitor
+from tacit.service.protocol.door import WHYS, ConnectionLimits, Door, Visitor
 from tacit.service.protocol.waiting import Allowances
 from tacit.service.protocol.web import BoundedProtocol, listen_to
 
@@ -315,6 +315,8 @@ class Watch:
             ("why",),
             registry=counted,
         )
+        for why in WHYS:  # none is a count, too: a graph of it is not empty
+            self._connections.labels(why)
         if counted is None:
             MultiProcessCollector(self._registry)  # type: ignore[no-untyped-call]
         self._registry.register(_Looked(figures))

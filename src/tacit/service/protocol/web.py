@@ -22,7 +22,14 @@ from starlette.routing import Route
 from starlette.types import Message
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from tacit.service.protocol.door import GOODBYE, VISITOR, ConnectionLimits, Visitor
+from tacit.service.protocol.door import (
+    GOODBYE,
+    RECORDS,
+    UNREADABLE,
+    VISITOR,
+    ConnectionLimits,
+    Visitor,
+)
 from tacit.service.protocol.waiting import plain_host
 
 POLICY = {
@@ -252,7 +259,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self) -> None:
         """Answer what cannot be read, and hang up."""
-        self.visitor.refuse("unreadable")
+        self.visitor.refuse(UNREADABLE)
         if self._is_idle():
             self.transport.write(_TOO_LARGE if self._is_too_large() else _MALFORMED)
         self._is_refused = True
@@ -285,7 +292,7 @@ class CountedRecords(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         self._listener.records += self._count(bytes(self._view[:nbytes]))
         if self._listener.records > _RECORDS:
-            self._listener.visitor.refuse("records of TLS")
+            self._listener.visitor.refuse(RECORDS)
             self._transport.abort()
         else:
             self._inside.buffer_updated(nbytes)

@@ -59,6 +59,12 @@ function cell(kind, name, value) {
   return made;
 }
 
+// What became of it; what was refused, or failed, looks so.
+function tell(text, failed = false) {
+  told.textContent = text;
+  told.classList.toggle("warning", failed);
+}
+
 const LINES = 50; // of a list at once
 
 function columns(row) {
@@ -92,21 +98,21 @@ function show(list, rows) {
   more.addEventListener("click", async () => {
     const answer = await ask(form.elements.key.value, { name: "show", value: list }, `&before=${first}`);
     if (!answer.ok) {
-      told.textContent = TOLD[answer.status] ?? "It did not work.";
+      tell(TOLD[answer.status] ?? "It did not work.", true);
       return;
     }
     const found = (await answer.json())[list];
     add(found, made.tBodies[0]);
     first = found[0]?.number ?? first;
     more.hidden = found.length < LINES;
-    told.textContent = `${made.tBodies[0].rows.length} lines, the latest first.`;
+    tell(`${made.tBodies[0].rows.length} lines, the latest first.`);
   });
   const line = document.createElement("p");
   line.className = "buttons";
   line.append(more);
   shown.replaceChildren(made, line);
   shown.hidden = rows.length === 0;
-  told.textContent = rows.length ? `${rows.length} lines, the latest first.` : "There are none.";
+  tell(rows.length ? `${rows.length} lines, the latest first.` : "There are none.");
 }
 
 function ask(key, button, which = "") {
@@ -120,17 +126,17 @@ form.addEventListener("submit", async (event) => {
   const key = form.elements.key;
   const button = event.submitter;
   if (button.value === "ended" && !confirm("End the campaign? This cannot be taken back.")) return;
-  told.textContent = "Asking …";
+  tell("Asking …");
   shown.hidden = true;
   try {
     const answer = await ask(key.value, button);
-    told.textContent = TOLD[answer.status] ?? "It did not work; nothing was changed.";
+    tell(TOLD[answer.status] ?? "It did not work; nothing was changed.", !answer.ok);
     if (answer.ok && button.name === "show") {
       show(button.value, (await answer.json())[button.value]);
     } else if (answer.ok) key.value = "";
     else key.select();
   } catch {
-    told.textContent = "The coordinator does not answer, or the key has characters that no key has.";
+    tell("The coordinator does not answer, or the key has characters that no key has.", true);
   }
   document.dispatchEvent(new Event("changed"));
 });
