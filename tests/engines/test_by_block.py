@@ -15,10 +15,11 @@ from pyarrow import csv, parquet
 
 from tacit import Category, Number, PrivateBoosting, PrivateClassifier, Schema
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.data import owner_blocks
+from tacit.data import owner_blocks, owner_ranges
 from tacit.data.cohort import Cohort
-from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
+from tacit.data.owner_blocks import BlockedCohort, RowReading
 from tacit.data.sample import ColumnRoles, Sample
+from tacit.data.survey import survey
 from tacit.data.table_file import TableFile, TextForm, open_rows, read_owned, read_sample
 from tacit.data.table_set import TableSet, find_files
 from tacit.engines.by_block import ByBlock, DrawingOrder, Everybody
@@ -81,7 +82,7 @@ def own(files: Path) -> PublicModel:
     ids=["classifier", "two servers", "boosting"],
 )
 def test_a_model_of_files_has_the_bytes_of_one_in_memory(files, own, make, owner, monkeypatch):
-    monkeypatch.setattr(owner_blocks, "_RANGE", 1 << 14)  # several ranges of owners
+    monkeypatch.setattr(owner_ranges, "_RANGE", 1 << 14)  # several ranges of owners
     sample = sample_of(files, owner)
     roles = ColumnRoles("y", owner, leave_out=("who",))
     held = read_owned(TableFile.open(files / "one.parquet"), roles, sample.schema)

@@ -261,8 +261,9 @@ def _check_rows(
 ) -> None:
     """The part with one's own rows, read as `tacit fit` reads them."""
     from tacit.audit.mechanisms import audit_rows
-    from tacit.data.owner_blocks import RowReading, survey
+    from tacit.data.owner_blocks import RowReading
     from tacit.data.sample import ColumnRoles
+    from tacit.data.survey import survey
     from tacit.data.table_file import open_rows, read_sample
 
     roles = ColumnRoles(table.label, table.owners)

@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from tacit._util.checks import PARQUET, refused, some_of
+from tacit.data.file_bytes import changed, checksum, identity
 from tacit.data.schema import Schema
 from tacit.data.table_file import PLAIN, TableFile, TextForm
 
@@ -30,13 +31,13 @@ _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 @dataclass(frozen=True)
 class SetFile:
-    """A file of a set, closed: where it is, how many bytes it has, how many rows its row groups
-    have (none: CSV), and `values`, columns of folders' names that all its rows have alike.
+    """A file of a set, closed: where it is and which one (`file_bytes`), how many rows its row
+    groups have (none: CSV), and `values`, columns of folders' names that all its rows have alike.
     """
 
     path: Path
     form: TextForm
-    size: int
+    identity: tuple[int, bytes]
     groups: tuple[int, ...]
     values: tuple[tuple[str, str | None], ...] = ()
 
@@ -52,18 +53,13 @@ class SetFile:
             )
         if len(set(named)) < len(named):
             raise ValueError(f"{file.path} lies in two folders that name one column: rename one")
-        return cls(file.path, form, file.path.stat().st_size, file.groups, values)
+        return cls(file.path, form, identity(file.path), file.groups, values)
 
     def read_batches(
         self, columns: Sequence[str] | None, rows: int, group: int | None = None
     ) -> Iterator[Any]:
         """Pieces of the file, or of one row group of it, with what its folders say."""
-        file = TableFile.open(self.path, self.form)
-        if file.path.stat().st_size != self.size:
-            raise ValueError(
-                f"{self.path} has changed since it was first read: begin again, and let nobody "
-                "write to it meanwhile"
-            )
+        file = self._open()
         held = [each for each in self.values if columns is None or each[0] in columns]
         own = {*file.names} if columns is None else {*file.names} & {*columns}
         # what folders say alone is said of as many rows as any column has
@@ -76,6 +72,17 @@ class SetFile:
                 [*kept.schema.names, *(name for name, _ in held)],
             )
             yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def checksum(self, columns: Sequence[str], group: int | None) -> int:
+        """Of the bytes in which columns of the file, or of one row group of it, lie."""
+        return checksum(self.path, self._open().spans(columns, group))
+
+    def _open(self) -> TableFile:
+        """The file, if it is the one that it was."""
+        file = TableFile.open(self.path, self.form)
+        if identity(self.path) != self.identity:
+            raise changed(self.path)
+        return file
 
 
 @dataclass(frozen=True, eq=False)
