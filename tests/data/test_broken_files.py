@@ -363,6 +363,15 @@ def test_another_encoding_is_called_what_it_is(tmp_path, encoding):
     assert open_rows(file, encoding=encoding).read_text().columns["y"].tolist() == ["0"]
 
 
+def test_a_column_that_only_later_files_have_is_no_column_of_a_set(tmp_path):
+    """Public rows showed it, mostly missing, and the set did not have it."""
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": [1.0], "y": [0], "z": [2]}), tmp_path / "b.parquet")
+    table = open_rows(tmp_path)
+    assert tuple(table.read().columns) == tuple(table.read_text(["x", "y", "z"]).columns)
+    assert table.names == tuple(table.read().columns) == ("x", "y")
+
+
 @pytest.mark.parametrize("name", ["b.csv.gz", "b.parquet.zst"])
 def test_compressed_files_are_not_left_out_in_silence(tmp_path, name):
     (tmp_path / "a.csv").write_text("x,y\n1,0\n")

@@ -130,13 +130,13 @@ def test_an_array_of_owners_gives_the_bytes_of_a_file_with_them(tmp_path, monkey
     named = [str(name) for name in owners] if owners.dtype == object else owners
     columns = {"a": X[:, 0], "b": X[:, 1]}
     parquet.write_table(pa.table(columns | {"y": y, "who": named}), tmp_path / "rows.parquet")
-    known = {"public": ({name: column[:60] for name, column in columns.items()}, y[:60])}
+    public = ({name: column[:60] for name, column in columns.items()}, y[:60])
     made = [PrivateClassifier(4.0, rounds=2, random_state=1) for _ in range(2)]
     nobodies = int(pd.isna(pd.Series(owners)).sum())
     with told_of_nobody(nobodies):
-        made[0].fit(columns, y, owners=owners, **known)
+        made[0].fit(columns, y, owners=owners, public=public)
     with told_of_nobody(nobodies):
-        made[1].fit(tmp_path / "rows.parquet", "y", owners="who", **known)
+        made[1].fit(tmp_path / "rows.parquet", "y", owners="who", public=public)
     assert encode(made[0].content()) == encode(made[1].content())
 
 

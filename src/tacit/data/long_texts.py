@@ -17,7 +17,21 @@ from pyarrow import parquet
 
 _LONGEST = 1 << 22  # bytes of a text: a CSV file is read in such blocks
 _TEXTS = pa.types.is_string, pa.types.is_large_string, pa.types.is_binary
+_READ = 1 << 16  # bytes of a column at once
 _PART = 4  # of memory that one piece of a file may take; what is made of it takes more
+
+
+def open_parquet(path: Path, texts: Sequence[str] = ()) -> Any:
+    """A parquet file whose row groups are read a page of each column at a time, so that one as
+    large as the file takes no more memory; columns of `texts` stay as they are stored.
+    """
+    return parquet.ParquetFile(
+        path,
+        page_checksum_verification=True,
+        read_dictionary=list(texts),
+        pre_buffer=False,
+        buffer_size=_READ,
+    )
 
 
 def memory() -> int:
@@ -48,7 +62,7 @@ def read_pieces(
     chosen = None if group is None else [group]
     reader = content
     if texts:
-        reader = parquet.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts)
+        reader = open_parquet(path, texts)
     for batch in reader.iter_batches(rows, columns=columns, row_groups=chosen):
         sizes, lengths = zip(*map(_measure, batch.columns), strict=True)
         if not (sum(sizes) <= memory() // _PART and max(lengths) <= _LONGEST):

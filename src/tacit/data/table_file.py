@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv, parquet
+from pyarrow import csv
 
 from tacit._util.checks import (
     PARQUET,
@@ -36,7 +36,7 @@ from tacit._util.checks import (
 )
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.file_bytes import Span
-from tacit.data.long_texts import chunks_of, declared_size, memory, read_pieces
+from tacit.data.long_texts import chunks_of, declared_size, memory, open_parquet, read_pieces
 from tacit.data.owner_names import note_nameless, read_names
 from tacit.data.sample import (
     WIDE,
@@ -128,7 +128,7 @@ class TableFile:
         check_name(file)
         if file.suffix.lower() in PARQUET:
             try:
-                content = parquet.ParquetFile(file, page_checksum_verification=True)
+                content = open_parquet(file)
             except _DAMAGE as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)

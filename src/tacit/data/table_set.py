@@ -117,8 +117,9 @@ class TableSet(TableFile):
     def read_batches(
         self, columns: Sequence[str] | None, rows: int, group: int | None = None
     ) -> Iterator[Any]:
-        for member in self.members:
-            yield from member.read_batches(columns, rows, group)
+        named = [name for name in self.names if columns is None or name in columns]
+        for member in self.members:  # what only some files have is no column of the table
+            yield from member.read_batches(named or columns, rows, group)
 
     def require_numbers(self, schema: Schema) -> None:
         for member in self.members:
