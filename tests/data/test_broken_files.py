@@ -402,7 +402,7 @@ def test_a_full_disk_for_the_rows_of_owners_is_named(tmp_path, schema, monkeypat
     parquet.write_table(rows(3000), file)
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    said = r"scratch/tacit-\w+, where .* cannot be used \(File too large\): let TMPDIR"
+    said = r"scratch/tacit-rows-\w+, where .* cannot be used \(File too large\): let TMPDIR"
     with room_for(4096), pytest.raises(ValueError, match=said):
         survey(open_rows(file), RowReading(schema, "y", "who"))
     assert not list(scratch.iterdir())

@@ -16,7 +16,7 @@ from rich.markup import escape
 
 from tacit._util.checks import Heading, one_of, some_of
 from tacit._util.kernels import in_arrays
-from tacit._util.stopping import on_interrupt
+from tacit._util.stopping import ends_in_order, on_interrupt
 from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -104,6 +104,7 @@ class FitRequest:
         return open_rows(file, *self.files.written, heading=self.headings[file])
 
 
+@ends_in_order()
 @in_arrays()
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""

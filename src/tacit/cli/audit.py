@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tacit._util.checks import check_table, check_writable, positive
+from tacit._util.stopping import ends_in_order
 from tacit.audit import clock
 from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins, own_cases
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
@@ -256,6 +257,7 @@ def _own_table(
     return _OwnTable(data, label, public, owners)
 
 
+@ends_in_order()
 def _check_rows(
     found: _Findings, table: _OwnTable, sizes: _Sizes, seed: int, screen: Screen
 ) -> None:

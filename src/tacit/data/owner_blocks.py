@@ -29,7 +29,7 @@ from tacit.data.table_file import TableFile, column_at
 from tacit.data.table_set import SetFile, TableSet
 
 if TYPE_CHECKING:
-    from tacit.data.owner_ranges import ScratchFolder
+    from tacit.data.scratch import ScratchFolder
 
 # who does a function of each of several tasks: results in the order of tasks
 Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]

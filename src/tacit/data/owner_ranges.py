@@ -2,8 +2,8 @@
 
 Names are cut into ranges; rows are written to the range of their owner, encoded, and each range is
 sorted by itself. In memory are one batch, or one range. Ranges are `_RANGE` bytes, more only where
-the table is beyond 512 of them or where one owner is larger than that. The folder is the process's
-own, below TMPDIR, and goes with the cohort: the rows of owners lie in it as they lie in the files.
+the table is beyond 512 of them or where one owner is larger than that. The folder (`scratch`) goes
+with the cohort.
 
 Each row of the table is read once and never again, so what becomes of the files later changes
 nothing.
@@ -11,15 +11,12 @@ nothing.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from shutil import disk_usage, rmtree
-from tempfile import mkdtemp
+from shutil import disk_usage
 from typing import Any
 from uuid import uuid4
-from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
@@ -28,19 +25,12 @@ from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
 from tacit.data.owner_blocks import Choice, Counted, GroupBlock, OwnerBlock, RowCounts, Workers
 from tacit.data.owner_names import NOBODY, OwnerNames, count_respelled, read_names
+from tacit.data.scratch import using
 from tacit.data.table_file import column_at
 
 _RANGE = 1 << 26  # bytes of the rows of a range of owners
 _MOST_RANGES = 512  # each is a file of every run
 _SAMPLE = 1 << 14  # names by which ranges are cut
-
-
-class ScratchFolder:
-    """A folder of this user's alone, below TMPDIR, that goes with whoever holds it."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="tacit-"))
-        finalize(self, rmtree, self.path, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -53,7 +43,7 @@ class RangeBlock(OwnerBlock):
     owners: int = 0
 
     def read(self, chosen: Choice) -> Iterator[tuple[IntArray, Cohort]]:
-        with _scratch(self.folder):
+        with using(self.folder):
             X, y = (np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("X", "y"))
             ends = np.load(self.folder / "offsets.npy")
         step = max(1, self.owners * self.rows // max(1, len(y)))
@@ -139,7 +129,7 @@ def _write_ranges(task: tuple[list[GroupBlock], list[str], Path]) -> tuple[Path,
     """
     blocks, cuts, folder = task
     place = folder / uuid4().hex
-    with _scratch(folder):
+    with using(folder):
         place.mkdir()
     moved = 0
     for block in blocks:
@@ -151,24 +141,9 @@ def _write_ranges(task: tuple[list[GroupBlock], list[str], Path]) -> tuple[Path,
             ranges = np.array([bisect_right(cuts, key) for key in names.keys])[names.rows]
             for each in np.unique(ranges).tolist():
                 chosen = np.flatnonzero(ranges == each)
-                with _scratch(folder):
+                with using(folder):
                     _append(place / str(each), X[chosen], y[chosen], names, chosen)
     return place, moved
-
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[None]:
-    """What goes wrong with a folder of ours, in words: a disk that is full, somebody who tidies
-    up.
-    """
-    try:
-        yield
-    except OSError as problem:
-        why = problem.strerror or type(problem).__name__
-        raise ValueError(
-            f"{folder}, where the rows of owners are brought together, cannot be used ({why}): "
-            "let TMPDIR name a folder that has room and stays; nothing was written"
-        ) from None
 
 
 def _append(file: Path, X: FloatArray, y: IntArray, names: OwnerNames, chosen: IntArray) -> None:
@@ -185,7 +160,7 @@ def _append(file: Path, X: FloatArray, y: IntArray, names: OwnerNames, chosen: I
 def _sort_range(task: tuple[list[Path], int, Path]) -> tuple[Path, int, RowCounts]:
     """The rows of a range, by owner: where they are, of how many owners, and what was counted."""
     places, number, folder = task
-    with _scratch(folder):
+    with using(folder):
         parts = [
             part
             for place in places
@@ -203,7 +178,7 @@ def _sort_range(task: tuple[list[Path], int, Path]) -> tuple[Path, int, RowCount
     respelled = count_respelled(numbers, np.concatenate([part[3] for part in parts]))
     del parts
     cohort = Cohort.of(X, y, numbers)
-    with _scratch(folder):
+    with using(folder):
         target.mkdir()
         for name, array in (("X", cohort.X), ("y", cohort.y), ("offsets", cohort.offsets)):
             np.save(target / f"{name}.npy", array)

@@ -8,7 +8,8 @@ from itertools import accumulate
 from operator import add
 
 from tacit.data.owner_blocks import BlockedCohort, GroupBlock, RowReading, Workers, row_groups
-from tacit.data.owner_ranges import ScratchFolder, bring_together
+from tacit.data.owner_ranges import bring_together
+from tacit.data.scratch import ScratchFolder
 from tacit.data.table_file import TableFile
 
 
