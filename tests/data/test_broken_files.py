@@ -370,6 +370,8 @@ def test_a_column_that_only_later_files_have_is_no_column_of_a_set(tmp_path):
     table = open_rows(tmp_path)
     assert tuple(table.read().columns) == tuple(table.read_text(["x", "y", "z"]).columns)
     assert table.names == tuple(table.read().columns) == ("x", "y")
+    with pytest.raises(ValueError, match=r"a\.parquet lacks z, which .*b\.parquet has: all files"):
+        table.require("x", "z")
 
 
 @pytest.mark.parametrize("name", ["b.csv.gz", "b.parquet.zst"])

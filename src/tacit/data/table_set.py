@@ -7,8 +7,8 @@ columns that are asked for, of one kind in all of them: numbers may be stored in
 are no texts. CSV files declare no kinds: `require_numbers` looks at their values.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,12 @@ class SetFile:
 
 @dataclass(frozen=True, eq=False)
 class TableSet(TableFile):
-    """Several files whose headings were read; `path` is what was asked for."""
+    """Several files whose headings were read; `path` is what was asked for, `others` are columns
+    that the first file lacks, each with a file that has it.
+    """
 
     members: tuple[SetFile, ...] = ()
+    others: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
     def open_all(cls, path: Location, form: TextForm = PLAIN) -> "TableSet":
@@ -97,18 +100,26 @@ class TableSet(TableFile):
         members: list[SetFile] = []
         first: TableFile | None = None
         kinds: dict[str, tuple[Path, Any]] = {}
+        others: dict[str, Path] = {}
         for found in find_files(path):
             file = TableFile.open(found, form)
             first = first or file
             _check_alike(first, file)
             _check_kinds(kinds, file)
+            others = {name: found for name in file.names if name not in first.names} | others
             members.append(SetFile.of(file, _folder_values(found, path), form))
             if [name for name, _ in members[0].values] != [name for name, _ in members[-1].values]:
                 raise ValueError(f"{found} lies in folders of other names than {first.path}")
         if first is None:
             raise ValueError(f"{path} names no file")
         names = (*first.names, *(name for name, _ in members[0].values))
-        return cls(_root(path), names, _form=form, members=tuple(members))
+        return cls(_root(path), names, _form=form, members=tuple(members), others=others)
+
+    def require(self, *columns: str | None) -> None:
+        for name in columns:
+            if name is not None and name in self.others and name not in self.names:
+                raise _lacking(self.members[0].path, [name], self.others[name])
+        super().require(*columns)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -236,15 +247,19 @@ def _check_alike(first: TableFile, file: TableFile) -> None:
     """Refuse a file that lacks a column of the first one, or is of another format."""
     missing = sorted(set(first.names) - set(file.names))
     if missing:
-        raise ValueError(
-            f"{file.path} lacks {some_of(missing)}, which {first.path} has: all files of a "
-            "table must have the same columns"
-        )
+        raise _lacking(file.path, missing, first.path)
     if (first.path.suffix.lower() in PARQUET) != (file.path.suffix.lower() in PARQUET):
         raise ValueError(
             f"{file.path} and {first.path} are of two formats: the files of a table must all be "
             "parquet, or all CSV; a pattern as 'rows/*.parquet' chooses some"
         )
+
+
+def _lacking(path: Path, names: list[str], other: Path) -> ValueError:
+    return ValueError(
+        f"{path} lacks {some_of(names)}, which {other} has: all files of a table must have the "
+        "same columns"
+    )
 
 
 def _check_kinds(kinds: dict[str, tuple[Path, Any]], file: TableFile) -> None:
