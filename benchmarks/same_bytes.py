@@ -30,7 +30,8 @@ from rich.table import Table
 from benchmarks.service.flower import KINDS, SEED, Trial
 from tacit._util.kernels import cores
 from tacit.data.cohort import Cohort
-from tacit.data.owner_blocks import RowReading, Workers, survey
+from tacit.data.owner_blocks import RowReading, Workers
+from tacit.data.survey import survey
 from tacit.data.table_file import open_rows
 from tacit.engines.by_block import ByBlock, ray_workers
 from tacit.engines.inline import Engine, Inline

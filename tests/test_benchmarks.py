@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import boosting, proofs, refining, rounds, same_bytes, timing
+from benchmarks import boosting, choices, proofs, refining, rounds, same_bytes, timing
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
 from benchmarks.plans import Measured, measured_in_rows, measured_in_table
@@ -22,6 +22,7 @@ from benchmarks.tables import Table, Verdict
 from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
 
+from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.wide_features import SMOOTH, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit_papers.evidence_benchmarks import digest_of_benchmark
@@ -34,6 +35,19 @@ def figures_here(module, *arguments):
     with redirect_stdout(StringIO()) as said:
         import_module(module).main(*arguments)
     return json.loads(said.getvalue())
+
+
+def test_a_race_to_the_end_gives_nobody_up():
+    """And has the model of the race in which trees are given up."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(300, 12))
+    public = Public(X, (X.sum(axis=1) + rng.normal(size=300) > 0).astype(np.int64), classes=2)
+    given_up = fit_public(public)
+    with choices.nobody_given_up():
+        whole = fit_public(public)
+    assert whole.candidates["boosted trees"] != given_up.candidates["boosted trees"]
+    assert whole.name == given_up.name
+    assert choices.race(public).name == whole.name
 
 
 @pytest.mark.skipif(

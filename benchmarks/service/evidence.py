@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from benchmarks.service.stage import TRIAL, Stage, homes
 from tacit.cli.serve import signing_key
-from tacit.data.table import conform_owners
+from tacit.data.owner_names import conform_owners
 from tacit.data.table_file import TableFile
 from tacit.learners.owners.sum_query import WHAT as SUM
 from tacit.learners.owners.sum_query import SumQuery

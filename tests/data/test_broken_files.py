@@ -15,10 +15,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tacit.data import owner_blocks
-from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
+from tacit.data import owner_ranges
+from tacit.data.owner_blocks import BlockedCohort, RowReading
 from tacit.data.sample import ColumnRoles
 from tacit.data.schema import Schema
+from tacit.data.survey import survey
 from tacit.data.table_file import TableFile, open_rows
 from tacit.data.table_rows import read_owned, read_sample
 from tacit.data.table_set import find_files
@@ -149,6 +150,62 @@ def test_a_file_that_changes_is_named(tmp_path, schema):
             read_all(cohort)
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_file_with_other_values_of_the_same_size_and_time_is_named(tmp_path, schema, ending):
+    """Also where a parquet file says the same of itself, and where another row group changes."""
+    file, table = tmp_path / f"rows.{ending}", rows(300)
+    places = np.arange(300)
+    places[[110, 120]] = 120, 110
+
+    def write(some: pa.Table) -> None:
+        if ending == "csv":
+            some.to_pandas().to_csv(file, index=False)
+        else:
+            plain = {"compression": "none", "use_dictionary": False}
+            parquet.write_table(some, file, row_group_size=100, **plain)
+
+    write(table)
+    before, known = file.read_bytes(), file.stat()
+    cohort = survey(open_rows(file), RowReading(schema, "y"))
+    assert read_all(cohort) == 300
+    write(table.take(places))
+    os.utime(file, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert file.stat().st_size == known.st_size
+    with pytest.raises(ValueError, match=rf"rows\.{ending} has changed since it was first read"):
+        read_all(cohort)
+    file.write_bytes(before)
+    assert read_all(cohort) == 300
+
+
+def test_a_file_that_changes_while_it_is_read_is_named(tmp_path, schema):
+    """What was read of it is not used."""
+    file = tmp_path / "rows.csv"
+    rows(300).to_pandas().to_csv(file, index=False)
+    cohort = survey(open_rows(file), RowReading(schema, "y"))
+    content = file.read_bytes()
+
+    def rewrite(owners):
+        file.write_bytes(content.replace(b"no", b"NO"))
+        return np.ones(len(owners), dtype=bool)
+
+    with pytest.raises(ValueError, match=r"rows\.csv has changed since it was first read"):
+        list(cohort.blocks[0].read(rewrite))
+
+
+@pytest.mark.parametrize("owner", [None, "who"])
+def test_most_rows_with_labels_that_are_not_known_are_told(tmp_path, schema, owner):
+    """By the block as in memory; not a few, on which no message is to depend."""
+    file, table, reading = tmp_path / "rows.parquet", rows(300), RowReading(schema, "y", owner)
+    for odd, said in ((149, ""), (150, "most rows"), (300, "no row")):
+        labels = ["?!"] * odd + ["yes"] * (300 - odd)
+        parquet.write_table(table.set_column(4, "y", pa.array(labels)), file)
+        held = read_owned(open_rows(file), ColumnRoles("y", owner=owner), schema)
+        counts = survey(open_rows(file), reading).counts
+        assert (counts.rows, counts.ignored) == (300, odd)
+        assert held.notes == counts.notes(reading, str(file))
+        assert [note[: len(said)] for note in held.notes] == ([said] if said else [])
+
+
 def test_a_folder_that_goes_away_is_named(tmp_path, schema):
     (tmp_path / "set").mkdir()
     for name in ("a", "b"):
@@ -259,7 +316,7 @@ def test_a_folder_of_missing_values_holds_missing_values(tmp_path, schema):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_folders_may_name_the_owners(tmp_path, schema, ending, monkeypatch):
     """So many rows that they are brought together in several ranges, which are cut by names."""
-    monkeypatch.setattr(owner_blocks, "_RANGE", 1 << 10)
+    monkeypatch.setattr(owner_ranges, "_RANGE", 1 << 10)
     for who in ("a", "b", "c"):
         folder = tmp_path / f"who={who}"
         folder.mkdir()
@@ -307,6 +364,17 @@ def test_another_encoding_is_called_what_it_is(tmp_path, encoding):
     assert open_rows(file, encoding=encoding).read_text().columns["y"].tolist() == ["0"]
 
 
+def test_a_column_that_only_later_files_have_is_no_column_of_a_set(tmp_path):
+    """Public rows showed it, mostly missing, and the set did not have it."""
+    parquet.write_table(pa.table({"x": [1.0], "y": [0]}), tmp_path / "a.parquet")
+    parquet.write_table(pa.table({"x": [1.0], "y": [0], "z": [2]}), tmp_path / "b.parquet")
+    table = open_rows(tmp_path)
+    assert tuple(table.read().columns) == tuple(table.read_text(["x", "y", "z"]).columns)
+    assert table.names == tuple(table.read().columns) == ("x", "y")
+    with pytest.raises(ValueError, match=r"a\.parquet lacks z, which .*b\.parquet has: all files"):
+        table.require("x", "z")
+
+
 @pytest.mark.parametrize("name", ["b.csv.gz", "b.parquet.zst"])
 def test_compressed_files_are_not_left_out_in_silence(tmp_path, name):
     (tmp_path / "a.csv").write_text("x,y\n1,0\n")
@@ -337,13 +405,13 @@ def test_a_full_disk_for_the_rows_of_owners_is_named(tmp_path, schema, monkeypat
     parquet.write_table(rows(3000), file)
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
-    said = r"scratch/tacit-\w+, where .* cannot be used \(File too large\): let TMPDIR"
+    said = r"scratch/tacit-rows-\w+, where .* cannot be used \(File too large\): let TMPDIR"
     with room_for(4096), pytest.raises(ValueError, match=said):
         survey(open_rows(file), RowReading(schema, "y", "who"))
     assert not list(scratch.iterdir())
     small = disk_usage(scratch)._replace(free=1000)
     with monkeypatch.context() as patched:
-        patched.setattr(owner_blocks, "disk_usage", lambda _: small)
+        patched.setattr(owner_ranges, "disk_usage", lambda _: small)
         with pytest.raises(ValueError, match=r"has room for 0\.0 GB, and to bring"):
             survey(open_rows(file), RowReading(schema, "y", "who"))
     cohort = survey(open_rows(file), RowReading(schema, "y", "who"))

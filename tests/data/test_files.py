@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from tacit.data import long_texts
+from tacit.data.owner_names import conform_owners
 from tacit.data.sample import ColumnRoles, describe, read_schema
 from tacit.data.schema import Category, Number, Schema
 from tacit.data.table import (
     MISSING,
     UserTable,
-    conform_owners,
     type_columns,
 )
 from tacit.data.table_file import TableFile, TextForm

@@ -14,11 +14,13 @@ import pytest
 from pyarrow import csv, parquet
 
 from tacit import Category, Number, PrivateBoosting, PrivateClassifier, Schema
+from tacit._util.types import BoolArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.data import owner_blocks
+from tacit.data import owner_blocks, owner_ranges
 from tacit.data.cohort import Cohort
-from tacit.data.owner_blocks import BlockedCohort, RowReading, survey
+from tacit.data.owner_blocks import BlockedCohort, RowReading
 from tacit.data.sample import ColumnRoles, Sample
+from tacit.data.survey import survey
 from tacit.data.table_file import TableFile, TextForm, open_rows
 from tacit.data.table_rows import read_owned, read_sample
 from tacit.data.table_set import TableSet, find_files
@@ -82,7 +84,7 @@ def own(files: Path) -> PublicModel:
     ids=["classifier", "two servers", "boosting"],
 )
 def test_a_model_of_files_has_the_bytes_of_one_in_memory(files, own, make, owner, monkeypatch):
-    monkeypatch.setattr(owner_blocks, "_RANGE", 1 << 14)  # several ranges of owners
+    monkeypatch.setattr(owner_ranges, "_RANGE", 1 << 14)  # several ranges of owners
     sample = sample_of(files, owner)
     roles = ColumnRoles("y", owner, leave_out=("who",))
     held = read_owned(TableFile.open(files / "one.parquet"), roles, sample.schema)
@@ -325,6 +327,30 @@ def test_memory_is_that_of_a_block_whatever_the_rows(files, tmp_path, monkeypatc
     few, many = peak(1, "few", as_it_is), peak(8, "many", as_it_is)
     assert many < 1.2 * few
     assert peak(8, "held", held) > 3 * few
+
+
+def test_a_row_group_as_large_as_the_file_takes_no_more_memory(tmp_path, monkeypatch):
+    """Pages of it are read one after the other; all of its columns were held as they are stored."""
+    monkeypatch.setattr(owner_blocks, "_NUMBERS", 1 << 14)
+    n, rng = 400_000, np.random.default_rng(2)
+    table = pa.table({name: rng.normal(size=n) for name in "abcd"} | {"y": np.arange(n) % 2})
+    schema = Schema(tuple(Number(name, -3, 3) for name in "abcd"), (0, 1))
+
+    def most_held(size: int) -> int:
+        """By Arrow, while rows are looked at."""
+        place, held = tmp_path / f"{size}.parquet", [0]
+
+        def look(owners: IntArray) -> BoolArray:
+            held.append(pa.total_allocated_bytes() - before)
+            return np.ones(len(owners), dtype=bool)
+
+        parquet.write_table(table, place, row_group_size=size, use_dictionary=False)
+        before = pa.total_allocated_bytes()
+        for block in survey(open_rows(place), RowReading(schema, "y")).blocks:
+            assert sum(len(some) for _, some in block.read(look)) == block.owners
+        return max(held)
+
+    assert most_held(n) < most_held(4000) + table.nbytes / 3
 
 
 @contextmanager

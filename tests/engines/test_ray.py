@@ -251,7 +251,8 @@ def test_what_is_wrong_with_rows_is_said_as_in_one_process(cluster, tmp_path):
 def test_what_a_task_carries_is_kilobytes(files):  # noqa: F811
     from ray import cloudpickle
 
-    from tacit.data.owner_blocks import RowReading, survey
+    from tacit.data.owner_blocks import RowReading
+    from tacit.data.survey import survey
     from tacit.data.table_file import open_rows
     from tacit.engines.by_block import BlockTask, Everybody, answer_block
 

@@ -108,7 +108,9 @@ def test_owners_with_nothing_left_still_take_part():
     model.fit(X, labels, owners=owners, public=(X, y))
     assert model.ignored_rows_ == 60
     assert [row["owners"] for row in model.report_] == [50, 50]
-    nobody = PrivateBoosting(rounds=2, random_state=1).fit(X, np.full(300, 9), public=(X, y))
+    nobody = PrivateBoosting(rounds=2, random_state=1)
+    with pytest.warns(DataWarning, match="no row of X has one of the labels 0, 1: they are not"):
+        nobody.fit(X, np.full(300, 9), public=(X, y))
     assert nobody.ignored_rows_ == 300
     assert set(nobody.predict(X)) <= {0, 1}
 
@@ -283,7 +285,8 @@ def test_a_list_of_rows_is_a_table():
 
 def test_owners_without_a_name_are_one_owner():
     names = np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object)
-    assert owner_numbers(names, 6).tolist() == [3, 0, 2, 0, 1, 1]
+    with pytest.warns(DataWarning, match="rows of X without a name in owners count as one owner"):
+        assert owner_numbers(names, 6).tolist() == [3, 0, 2, 0, 1, 1]
 
 
 def test_messages_about_frames_quote_no_value():

@@ -24,7 +24,8 @@ from pathlib import Path
 from types import FrameType
 
 _NOTHING_DONE = "stopped: nothing was done yet"
-_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells count
+_SIGNALLED = 128  # and the number of a signal, as shells count
+_INTERRUPTED = _SIGNALLED + signal.SIGINT
 
 
 @contextmanager
@@ -49,6 +50,18 @@ def on_interrupt(notice: str = "") -> Iterator[Callable[[], bool]]:
         yield lambda: pressed
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def ends_in_order() -> Iterator[None]:
+    """A request to end (SIGTERM) ends the program as its own end does, so that what it holds is
+    given back: folders that must not stay, for one.
+    """
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(_SIGNALLED + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

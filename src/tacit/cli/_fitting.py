@@ -3,6 +3,7 @@ what was asked on Ctrl-C.
 """
 
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from rich.markup import escape
 from tacit._util.checks import one_of
 from tacit._util.file_checks import Heading, some_of
 from tacit._util.kernels import in_arrays
-from tacit._util.stopping import on_interrupt
+from tacit._util.stopping import ends_in_order, on_interrupt
 from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
@@ -48,6 +49,7 @@ from tacit.estimators.boosting import PrivateBoosting
 from tacit.estimators.classifier import FEATURES, PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.planning import Plan, measures_of_own
+from tacit.estimators.set_aside import DataWarning
 from tacit.estimators.site_regressor import SiteEnsembleRegressor
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
@@ -102,6 +104,7 @@ class FitRequest:
         return open_rows(file, *self.files.written, heading=self.headings[file])
 
 
+@ends_in_order()
 @in_arrays()
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""
@@ -373,9 +376,7 @@ class Fitting:
                 return stop()
 
             try:
-                model = self.estimator.fit(
-                    self.owned.table, self.owned.labels, **arguments, monitor=monitor
-                )
+                model = self._fit(**arguments, monitor=monitor)
             except KeyboardInterrupt:
                 screen.stop("the reports drawn so far were thrown away; nothing was written")
             if not stop():
@@ -385,10 +386,16 @@ class Fitting:
             screen.stop("nobody was asked, and nothing was written")
         return model, f"it {model.ended_}" if early else "it is whole"
 
+    def _fit(self, **arguments: Any) -> Any:
+        """What is to be known of the rows was told when they were read."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            return self.estimator.fit(self.owned.table, self.owned.labels, **arguments)
+
     def _run_at_once(self, about: str, step: Steps, screen: Screen) -> Any:
         step(about, WEIGHTS["ask"])
         try:
-            return self.estimator.fit(self.owned.table, self.owned.labels, **self._arguments)
+            return self._fit(**self._arguments)
         except KeyboardInterrupt:
             screen.stop(
                 "all reports belong together, so those drawn so far were thrown away; nothing "

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tacit._util.checks import positive
 from tacit._util.file_checks import check_table, check_writable
+from tacit._util.stopping import ends_in_order
 from tacit.audit import clock
 from tacit.audit.gate import CASES, GateRow, audit_gate, find_repeated_coins, own_cases
 from tacit.audit.mechanisms import AuditRow, audit_mechanisms
@@ -257,13 +258,15 @@ def _own_table(
     return _OwnTable(data, label, public, owners)
 
 
+@ends_in_order()
 def _check_rows(
     found: _Findings, table: _OwnTable, sizes: _Sizes, seed: int, screen: Screen
 ) -> None:
     """The part with one's own rows, read as `tacit fit` reads them."""
     from tacit.audit.mechanisms import audit_rows
-    from tacit.data.owner_blocks import RowReading, survey
+    from tacit.data.owner_blocks import RowReading
     from tacit.data.sample import ColumnRoles
+    from tacit.data.survey import survey
     from tacit.data.table_file import open_rows
     from tacit.data.table_rows import read_sample
 

@@ -358,7 +358,8 @@ def leave(
     Example:
         tacit leave https://host:8443 --home tacit-owner
     """
-    from tacit.service.device.home import ME, Home, owner_name
+    from tacit.data.owner_names import owner_name
+    from tacit.service.device.home import ME, Home
     from tacit.service.protocol.handshake import read_greeting
 
     folder = home_folder(home)

@@ -7,7 +7,7 @@ has it; then what they come to is known before anything is made of them.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,21 @@ from pyarrow import parquet
 
 _LONGEST = 1 << 22  # bytes of a text: a CSV file is read in such blocks
 _TEXTS = pa.types.is_string, pa.types.is_large_string, pa.types.is_binary
+_READ = 1 << 16  # bytes of a column at once
 _PART = 4  # of memory that one piece of a file may take; what is made of it takes more
+
+
+def open_parquet(path: Path, texts: Sequence[str] = ()) -> Any:
+    """A parquet file whose row groups are read a page of each column at a time, so that one as
+    large as the file takes no more memory; columns of `texts` stay as they are stored.
+    """
+    return parquet.ParquetFile(
+        path,
+        page_checksum_verification=True,
+        read_dictionary=list(texts),
+        pre_buffer=False,
+        buffer_size=_READ,
+    )
 
 
 def memory() -> int:
@@ -27,7 +41,7 @@ def memory() -> int:
 
 def declared_size(content: Any, columns: list[str]) -> int:
     """Bytes that some columns have by what the file says, each text once."""
-    return sum(chunk.total_uncompressed_size for chunk in _chunks(content, columns))
+    return sum(chunk.total_uncompressed_size for chunk in chunks_of(content, columns))
 
 
 def read_pieces(
@@ -42,13 +56,13 @@ def read_pieces(
         f"{memory() >> 30} GB holds, or one of more than {_LONGEST >> 20} MB: leave their column "
         "out"
     )
-    if any(each.total_uncompressed_size > _longest(each) for each in _chunks(content, columns)):
+    if any(each.total_uncompressed_size > _longest(each) for each in chunks_of(content, columns)):
         raise refused  # before it is read
     texts = [name for name in columns if _may_grow(content, name)]
     chosen = None if group is None else [group]
     reader = content
     if texts:
-        reader = parquet.ParquetFile(path, page_checksum_verification=True, read_dictionary=texts)
+        reader = open_parquet(path, texts)
     for batch in reader.iter_batches(rows, columns=columns, row_groups=chosen):
         sizes, lengths = zip(*map(_measure, batch.columns), strict=True)
         if not (sum(sizes) <= memory() // _PART and max(lengths) <= _LONGEST):
@@ -73,14 +87,14 @@ def _may_grow(content: Any, name: str) -> bool:
     limit = memory() // _PART
     return any(
         chunk.has_dictionary_page and chunk.num_values * chunk.total_uncompressed_size > limit
-        for chunk in _chunks(content, [name])
+        for chunk in chunks_of(content, [name])
     )
 
 
-def _chunks(content: Any, columns: list[str]) -> Iterator[Any]:
-    """What a file says of the parts of some columns."""
+def chunks_of(content: Any, columns: Sequence[str], only: int | None = None) -> Iterator[Any]:
+    """What a file says of the parts of some columns, perhaps of one row group."""
     known, wanted = content.metadata, {*columns}
-    for group in map(known.row_group, range(known.num_row_groups)):
+    for group in map(known.row_group, range(known.num_row_groups) if only is None else [only]):
         for chunk in map(group.column, range(group.num_columns)):
             if chunk.path_in_schema in wanted or chunk.path_in_schema.split(".")[0] in wanted:
                 yield chunk

@@ -1,52 +1,41 @@
 """Owners by the block: more rows than memory holds, read from files a block at a time.
 
 Owners have the numbers that they have in memory: without a column of owners the place of their row
-in the table (`table_set` says the order of files), else the place of their name in sorted order.
-So whoever reads tapes by owners' numbers draws what it draws in memory, to the bit, whatever the
-blocks are.
+in the table (`table_set` says the order of files), else the place of their name in the order of
+names (`owner_names`). So whoever reads tapes by owners' numbers draws what it draws in memory, to
+the bit, whatever the blocks are.
 
-Without a column of owners a block is a row group, or a CSV file. With one, owners' rows are brought
-together on disk first (`bring_together`): names are cut into ranges, rows are written to the range
-of their owner, encoded, and each range is sorted by itself. In memory are one batch, or one range.
-Ranges are `_RANGE` bytes, more only where the table is beyond 512 of them or where one owner is
-larger than that. The folder is the process's own, below TMPDIR, and goes with the cohort: the rows
-of owners lie in it as they lie in the files.
-
-Every row is read once before anybody is asked (`survey`): a file that cannot be read is found
-then, and the message names file and row group.
+Without a column of owners a block is a row group, or a CSV file; with one, a range of owners whose
+rows were brought together (`owner_ranges`). Every row is read once before anybody is asked
+(`survey`). A row group that is read again must have the bytes that it had.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from hashlib import blake2b
-from itertools import accumulate
-from pathlib import Path
-from shutil import disk_usage, rmtree
-from tempfile import mkdtemp
-from typing import Any, NamedTuple
-from uuid import uuid4
-from weakref import finalize
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
+from tacit._util.types import BoolArray, FloatArray, IntArray
 from tacit.data.cohort import Cohort
+from tacit.data.file_bytes import changed
+from tacit.data.owner_names import note_nameless, tell_respelled
+from tacit.data.sample import note_unknown
 from tacit.data.schema import Schema
-from tacit.data.table import UserTable, keep_text, name_owners, user_table
+from tacit.data.table import UserTable, keep_text, user_table
 from tacit.data.table_file import TableFile, column_at
 from tacit.data.table_set import SetFile, TableSet
+
+if TYPE_CHECKING:
+    from tacit.data.scratch import ScratchFolder
 
 # who does a function of each of several tasks: results in the order of tasks
 Workers = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 Choice = Callable[[IntArray], BoolArray]  # which of these owners
 
 _NUMBERS = 1 << 22  # numbers of a batch of rows
-_RANGE = 1 << 26  # bytes of the rows of a range of owners
-_MOST_RANGES = 512  # each is a file of every run
-_SAMPLE = 1 << 14  # names by which ranges are cut
 
 
 class OwnerBlock(ABC):
@@ -62,19 +51,57 @@ class OwnerBlock(ABC):
         """The chosen owners' numbers and rows, a batch at a time, in the order of numbers."""
 
 
+@dataclass(frozen=True)
+class RowCounts:
+    """What is counted when rows are read first: `rows`; values that had to be `moved` to fit the
+    schema; rows that are `ignored`, since it does not have their label; owners whose names are
+    written in several ways (`respelled`); whether rows name nobody. Private figures of a
+    simulation.
+    """
+
+    rows: int = 0
+    moved: int = 0
+    ignored: int = 0
+    respelled: int = 0
+    nameless: bool = False
+
+    def __add__(self, more: "RowCounts") -> "RowCounts":
+        return RowCounts(
+            self.rows + more.rows,
+            self.moved + more.moved,
+            self.ignored + more.ignored,
+            self.respelled + more.respelled,
+            self.nameless or more.nameless,
+        )
+
+    def notes(self, reading: "RowReading", where: str) -> tuple[str, ...]:
+        """What whoever holds the rows should know of them."""
+        return (
+            *note_unknown(reading.schema, self.rows, self.ignored, where),
+            *(note_nameless(where, reading.owner) if self.nameless else ()),
+            *tell_respelled(self.respelled),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class BlockedCohort:
-    """Owners in blocks, in the order of their numbers.
-
-    `moved` counts values that had to be changed to fit the schema, `ignored` rows whose label it
-    does not have: private figures of a simulation. `folder` is where their rows lie while they are
-    needed.
+    """Owners in blocks, in the order of their numbers. `folder` is where their rows lie while they
+    are needed.
     """
 
     blocks: tuple[OwnerBlock, ...]
-    moved: int = 0
-    ignored: int = 0
+    counts: RowCounts = RowCounts()
     folder: "ScratchFolder | None" = None
+
+    @property
+    def moved(self) -> int:
+        """Values that had to be changed."""
+        return self.counts.moved
+
+    @property
+    def ignored(self) -> int:
+        """Rows whose label is not known."""
+        return self.counts.ignored
 
     def __len__(self) -> int:
         return sum(block.owners for block in self.blocks)
@@ -87,15 +114,7 @@ class BlockedCohort:
         """A cohort in memory in blocks of so many owners, for workers elsewhere."""
         starts = range(0, len(cohort), owners)
         pieces = (HeldBlock.of(cohort[start : start + owners], start) for start in starts)
-        return cls(tuple(pieces), ignored=cohort.ignored)
-
-
-class ScratchFolder:
-    """A folder of this user's alone, below TMPDIR, that goes with whoever holds it."""
-
-    def __init__(self) -> None:
-        self.path = Path(mkdtemp(prefix="tacit-"))
-        finalize(self, rmtree, self.path, ignore_errors=True)
+        return cls(tuple(pieces), RowCounts(ignored=cohort.ignored))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,13 +165,16 @@ class RowReading:
 
 @dataclass(frozen=True)
 class GroupBlock(OwnerBlock):
-    """A row group, or a CSV file: each row is an owner."""
+    """A row group, or a CSV file: each row is an owner. Once its rows were counted, `bytes` is a
+    checksum of what lies there.
+    """
 
     member: SetFile
     group: int | None
     reading: RowReading
     first: int = 0
     owners: int = 0
+    bytes: int | None = None
 
     @property
     def where(self) -> str:
@@ -162,7 +184,12 @@ class GroupBlock(OwnerBlock):
 
     def tables(self) -> Iterator[UserTable]:
         """Its rows, so many at a time."""
-        yield from map(_as_table, self.batches())
+        yield from map(self.as_table, self.batches())
+
+    def as_table(self, batch: Any) -> UserTable:
+        """A batch as columns, names of owners whole."""
+        named = (self.reading.owner,)
+        return user_table(pa.Table.from_batches([batch]), keep_text, named)
 
     def batches(self) -> Iterator[Any]:
         """Its rows as they are stored."""
@@ -179,64 +206,31 @@ class GroupBlock(OwnerBlock):
             which = chosen(numbers)
             if which.any():
                 kept = batch if which.all() else batch.filter(pa.array(which))
-                X, y, _ = self.reading.encode(_as_table(kept), self.where)
+                X, y, _ = self.reading.encode(self.as_table(kept), self.where)
                 yield numbers[which], Cohort.of(X, y)
-        if at - self.first != self.owners:
-            raise ValueError(f"{self.where} has other rows than it had when the fit began")
+        if at - self.first != self.owners or self.checksum() != self.bytes:
+            raise changed(self.member.path)
 
+    def checksum(self) -> int:
+        """Of what lies there now."""
+        return self.member.checksum(self.reading.columns, self.group)
 
-@dataclass(frozen=True)
-class RangeBlock(OwnerBlock):
-    """Owners of a range of names, whose rows were brought together in a folder."""
-
-    folder: Path
-    rows: int
-    first: int = 0
-    owners: int = 0
-
-    def read(self, chosen: Choice) -> Iterator[tuple[IntArray, Cohort]]:
-        with _scratch(self.folder):
-            X, y = (np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in ("X", "y"))
-            ends = np.load(self.folder / "offsets.npy")
-        step = max(1, self.owners * self.rows // max(1, len(y)))
-        for start in range(0, self.owners, step):
-            stop = min(start + step, self.owners)
-            numbers = np.arange(self.first + start, self.first + stop)
-            which = chosen(numbers)
-            if which.any():
-                own = slice(int(ends[start]), int(ends[stop]))
-                some = Cohort(
-                    np.array(X[own]), np.array(y[own]), ends[start : stop + 1] - own.start
-                )
-                yield numbers[which], some if which.all() else some[which]
+    def counted(self) -> "Counted":
+        """The same with its number of owners. Bytes come first: rows that are other ones already
+        when they are read are found by the next who reads.
+        """
+        known, counts = self.checksum(), RowCounts()
+        for raw in self.tables():
+            _, y, moved = self.reading.encode(raw, self.where)
+            counts += RowCounts(len(y), moved, int((y < 0).sum()))
+        return Counted(replace(self, owners=counts.rows, bytes=known), counts)
 
 
 class Counted(NamedTuple):
-    """A block that was read: how many of its values had to be moved, how many rows count not."""
+    """A block that was read, and what was counted."""
 
-    block: GroupBlock | RangeBlock
-    moved: int
-    ignored: int
-
-
-def survey(table: TableFile, reading: RowReading, workers: Workers = map) -> BlockedCohort:
-    """All rows of a table read once; what is left is where they are."""
-    table.require(reading.label, reading.owner)
-    blocks = list(row_groups(table, reading))
-    folder = None
-    if reading.owner is None:
-        found = list(workers(_count, blocks))
-    else:
-        folder = ScratchFolder()
-        found = list(bring_together(blocks, table.count_rows(), folder.path, workers))
-    starts = accumulate((each.block.owners for each in found), initial=0)
-    numbered = [
-        replace(each.block, first=first) for each, first in zip(found, starts, strict=False)
-    ]
-    if not sum(block.owners for block in numbered):
-        raise ValueError(f"{table.path} has no rows")
-    moved, ignored = sum(each.moved for each in found), sum(each.ignored for each in found)
-    return BlockedCohort(tuple(numbered), moved, ignored, folder)
+    block: OwnerBlock
+    counts: RowCounts
 
 
 def row_groups(table: TableFile, reading: RowReading) -> Iterator[GroupBlock]:
@@ -246,156 +240,3 @@ def row_groups(table: TableFile, reading: RowReading) -> Iterator[GroupBlock]:
         groups: Sequence[int | None] = range(len(member.groups)) if member.groups else (None,)
         for group in groups:
             yield GroupBlock(replace(member, groups=()), group, reading)  # what travels is small
-
-
-def _count(block: GroupBlock) -> Counted:
-    """A block with its number of owners."""
-    rows = moved = ignored = 0
-    for raw in block.tables():
-        _, y, odd = block.reading.encode(raw, block.where)
-        rows, moved, ignored = rows + len(y), moved + odd, ignored + int((y < 0).sum())
-    return Counted(replace(block, owners=rows), moved, ignored)
-
-
-def bring_together(
-    blocks: list[GroupBlock], rows: int, folder: Path, workers: Workers
-) -> Iterator[Counted]:
-    """The rows of each owner in one place: ranges of owners in order.
-
-    Whoever does a part of it again writes elsewhere: what was done halfway is never read.
-    """
-    reading = blocks[0].reading
-    size = 8 * (reading.schema.dim + 2) * rows
-    free = disk_usage(folder).free
-    if not size <= free:
-        raise ValueError(
-            f"{folder} has room for {free / 1e9:.1f} GB, and to bring the rows of each owner "
-            f"together takes {size / 1e9:.1f} GB: let TMPDIR name a folder of a larger disk"
-        )
-    ranges = min(_MOST_RANGES, -(-size // _RANGE))
-    samples = workers(_sample_names, blocks) if ranges > 1 else ()
-    cuts = _cut(samples, ranges)
-    runs = [blocks[start : start + _RUN] for start in range(0, len(blocks), _RUN)]
-    written = list(workers(_write_ranges, [(run, cuts, folder) for run in runs]))
-    moved = sum(odd for _, odd in written)
-    tasks = [([place for place, _ in written], each, folder) for each in range(len(cuts) + 1)]
-    for number, (place, owners, ignored) in enumerate(workers(_sort_range, tasks)):
-        for unsorted, _ in written:
-            (unsorted / str(number)).unlink(missing_ok=True)
-        if owners:
-            yield Counted(RangeBlock(place, reading.rows, owners=owners), moved, ignored)
-            moved = 0  # counted once
-
-
-_RUN = 16  # row groups that are written by one worker
-
-
-def _sample_names(block: GroupBlock) -> dict[bytes, str]:
-    """Names with the smallest digests: a sample of different owners that is the same whatever the
-    blocks are.
-    """
-    found: dict[bytes, str] = {}
-    owner = str(block.reading.owner)
-    for batch in block.member.read_batches([owner], 16 * block.reading.rows, block.group):
-        names = np.unique(name_owners(column_at(block.where, _as_table(batch), owner)))
-        found |= {blake2b(name.encode(), digest_size=8).digest(): name for name in names.tolist()}
-        found = _smallest(found)
-    return found
-
-
-def _smallest(found: dict[bytes, str]) -> dict[bytes, str]:
-    return {key: found[key] for key in sorted(found)[:_SAMPLE]}
-
-
-def _cut(samples: Iterable[dict[bytes, str]], ranges: int) -> list[str]:
-    """Names at which ranges of about equally many owners begin, but for the first."""
-    found: dict[bytes, str] = {}
-    for sample in samples:
-        found = _smallest(found | sample)
-    names = sorted(found.values())
-    return sorted({names[len(names) * place // ranges] for place in range(1, ranges) if names})
-
-
-def _write_ranges(task: tuple[list[GroupBlock], list[str], Path]) -> tuple[Path, int]:
-    """Encoded rows of some blocks, each in the file of its owner's range; where they are, and how
-    many values were moved.
-    """
-    blocks, cuts, folder = task
-    place = folder / uuid4().hex
-    with _scratch(folder):
-        place.mkdir()
-    moved, starts = 0, np.array(cuts, dtype=np.str_)
-    for block in blocks:
-        for raw in block.tables():
-            X, y, odd = block.reading.encode(raw, block.where)
-            names = name_owners(column_at(block.where, raw, str(block.reading.owner)))
-            moved += odd
-            ranges = np.searchsorted(starts, names, side="right") if cuts else np.zeros(len(y), int)
-            for each in np.unique(ranges).tolist():
-                chosen = np.flatnonzero(ranges == each)
-                with _scratch(folder):
-                    _append(place / str(each), X[chosen], y[chosen], names[chosen])
-    return place, moved
-
-
-@contextmanager
-def _scratch(folder: Path) -> Iterator[None]:
-    """What goes wrong with a folder of ours, in words: a disk that is full, somebody who tidies
-    up.
-    """
-    try:
-        yield
-    except OSError as problem:
-        why = problem.strerror or type(problem).__name__
-        raise ValueError(
-            f"{folder}, where the rows of owners are brought together, cannot be used ({why}): "
-            "let TMPDIR name a folder that has room and stays; nothing was written"
-        ) from None
-
-
-def _append(file: Path, X: FloatArray, y: IntArray, names: AnyArray) -> None:
-    rows = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
-    named = pa.array(names.astype(object), pa.string())
-    batch = pa.RecordBatch.from_arrays([rows, pa.array(y), named], names=["X", "y", "name"])
-    with file.open("ab") as out, pa.ipc.new_stream(out, batch.schema) as stream:
-        stream.write_batch(batch)
-
-
-def _sort_range(task: tuple[list[Path], int, Path]) -> tuple[Path, int, int]:
-    """The rows of a range, by owner: where they are, of how many owners, how many are ignored."""
-    places, number, folder = task
-    with _scratch(folder):
-        parts = [
-            part
-            for place in places
-            if (place / str(number)).exists()
-            for part in _read_parts(place / str(number))
-        ]
-    target = folder / uuid4().hex
-    if not parts:
-        return target, 0, 0
-    X, y, names = (np.concatenate(each) for each in zip(*parts, strict=True))
-    del parts
-    cohort = Cohort.of(X, y, names)
-    with _scratch(folder):
-        target.mkdir()
-        for name, array in (("X", cohort.X), ("y", cohort.y), ("offsets", cohort.offsets)):
-            np.save(target / f"{name}.npy", array)
-    return target, len(cohort), cohort.ignored
-
-
-def _read_parts(file: Path) -> Iterator[tuple[FloatArray, IntArray, AnyArray]]:
-    with pa.OSFile(str(file)) as content:
-        while content.tell() < content.size():
-            with pa.ipc.open_stream(content) as stream:
-                batch = stream.read_next_batch()
-                # read to its end, where the next one begins
-                for _ in stream:
-                    pass
-            rows, y, names = batch.columns
-            X = rows.flatten().to_numpy().reshape(len(y), -1)
-            yield X, y.to_numpy(), np.array(names.to_pylist(), dtype=np.str_)
-
-
-def _as_table(batch: Any) -> UserTable:
-    return user_table(pa.Table.from_batches([batch]), keep_text)

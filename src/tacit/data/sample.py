@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit._util.file_checks import listed
+from tacit._util.file_checks import listed, some_of
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Public
 from tacit.data.number_target import NumberSchema, Range
@@ -130,6 +130,27 @@ def first_notes(notes: list[str], rest: str) -> list[str]:
     return notes[:_NOTES] + more
 
 
+def note_unknown(schema: Schema, rows: int, unknown: int, where: str) -> tuple[str, ...]:
+    """What whoever holds owners' rows should know where most have a label that is not known. Few
+    are counted and not told: no label of one owner decides what a fit says. How many is in no
+    message, which may be shown around.
+
+    >>> schema = Schema((Number("age", 0, 99),), ("no", "yes"))
+    >>> note_unknown(schema, 200, 19, "people.csv")
+    ()
+    >>> note_unknown(schema, 200, 200, "people.csv")[0][:51]
+    'no row of people.csv has one of the labels no, yes:'
+    """
+    if not (unknown >= _MANY_UNKNOWN and unknown >= rows * _PART_UNKNOWN):
+        return ()
+    each = f"of the labels {some_of([str(value) for value in schema.classes])}"
+    lack, have = f"have none {each}", f"has one {each}"
+    if not schema.labels:
+        lack, have = "have no number as target", "has a number as target"
+    who = f"most rows of {where} {lack}" if unknown < rows else f"no row of {where} {have}"
+    return (f"{who}: they are not learned from, though their owners take part",)
+
+
 def schema_of_rows(table: Any, labels: AnyArray) -> tuple[Schema, list[str]]:
     """What rows in memory show, and notes on columns; those of a matrix are all features."""
     if not isinstance(table, UserTable):
@@ -233,6 +254,7 @@ def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
 MOST_COLUMNS = 5_000  # numbers of a row, after encoding
 WIDE = 6_000  # columns of a table with more, that are looked at first
 _UNTYPED = 10  # times as many columns are not looked at
+_MANY_UNKNOWN, _PART_UNKNOWN = 20, 0.5  # of rows, whose labels are not known, that are told
 _NOTES = 20  # on columns, that are told one by one
 MOST_VALUES = 100  # different texts of a category, and classes of a label
 _OF_AMOUNTS = (

@@ -1,4 +1,4 @@
-"""A user's table in memory: typed columns of a file or a data frame, and the names of owners in it.
+"""A user's table in memory: typed columns of a file or a data frame.
 
 Files and frames are read by the same rules. Blanks around texts do not count; the texts in
 `MISSING` are missing; text that is numbers throughout is numbers; dates and nested things are left
@@ -12,13 +12,12 @@ all of its values; of owners' tables only the types that a frame or file declare
 every value is read by itself (`keep_frame`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from itertools import islice
 from typing import Any, overload
-from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +25,7 @@ import pyarrow.compute as pc
 
 from tacit._util.file_checks import listed
 from tacit._util.types import AnyArray, BoolArray, IntArray
-from tacit.data.values import float_or_nan, has_value, text_of
+from tacit.data.values import has_value
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "#N/A")
 _DATES = "dates"
@@ -214,12 +213,10 @@ def _each_value(column: Any) -> AnyArray:
     ]
     texts = pa.array([_as_text(value) for value in values], pa.string())
     kept = _read_values(pa.chunked_array([texts]), keep_text)
-    found = np.empty(len(values), dtype=object)
-    found[:] = [
-        text if isinstance(value, str | bytes) else _as_number(value)
-        for value, text in zip(values, kept, strict=True)
-    ]
-    return found
+    pairs = zip(values, kept, strict=True)
+    return _objects(
+        [text if isinstance(value, str | bytes) else _as_number(value) for value, text in pairs]
+    )
 
 
 def _kind_of_others(column: Any) -> str:
@@ -280,13 +277,20 @@ def _arrow_column(column: AnyArray) -> Any:
     return pa.chunked_array([found])
 
 
-def user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTable:
-    """The columns of an Arrow table; `of_text` says what becomes of texts."""
+def user_table(
+    table: Any, of_text: Callable[[Any], AnyArray | str], names: Collection[str | None] = ()
+) -> UserTable:
+    """The columns of an Arrow table; `of_text` says what becomes of texts. Numbers of columns that
+    hold `names` stay whole, which a float rounds beyond 2^53.
+    """
     columns: dict[str, AnyArray] = {}
     left_out: dict[str, str] = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
+        whole = name in names
         values = (
-            "a data frame's index" if name.startswith(_INDEX) else _read_values(column, of_text)
+            "a data frame's index"
+            if name.startswith(_INDEX)
+            else _read_values(column, of_text, whole=whole)
         )
         if isinstance(values, str):
             left_out[name] = values
@@ -295,9 +299,11 @@ def user_table(table: Any, of_text: Callable[[Any], AnyArray | str]) -> UserTabl
     return UserTable(columns, left_out)
 
 
-def _read_values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyArray | str:
+def _read_values(
+    column: Any, of_text: Callable[[Any], AnyArray | str], *, whole: bool = False
+) -> AnyArray | str:
     """A column as numbers (missing: NaN) or as objects (missing: None); or what else it is, in a
-    word.
+    word. `whole`: numbers that a float may round are objects.
     """
     kind = column.type
     if pa.types.is_dictionary(kind):
@@ -306,6 +312,8 @@ def _read_values(column: Any, of_text: Callable[[Any], AnyArray | str]) -> AnyAr
             column = column.cast(kind)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and column.null_count == 0:
         return np.asarray(_as_array(column), dtype=np.int64)
+    if whole and (pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+        return _objects(column.to_pylist())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         # whole numbers beyond 2^53 are rounded: an error would quote one
         return np.asarray(_as_array(column.cast("float64", safe=False)), dtype=np.float64)
@@ -337,6 +345,12 @@ def _as_array(column: Any) -> AnyArray:
     if column.null_count:
         return np.asarray(column.to_numpy())
     return np.array(np.from_dlpack(column.combine_chunks()))
+
+
+def _objects(values: list[Any]) -> AnyArray:
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
 
 
 def _texts(values: tuple[str, ...]) -> Any:
@@ -381,44 +395,6 @@ def is_known(labels: AnyArray) -> BoolArray:
     if labels.dtype.kind != "O":
         return np.ones(len(labels), dtype=np.bool_)
     return np.array([has_value(label) for label in labels.tolist()], dtype=np.bool_)
-
-
-def conform_owners(owners: AnyArray) -> tuple[list[str], IntArray]:
-    """The names of owners in order, and the number of each row's; rows without a name are of one
-    owner, called "".
-
-    Values that say the same number are one owner however a file stores them, up to the precision
-    of a float: two owners may become one that way, never one two.
-
-    >>> conform_owners(np.array(["b", None, "a", float("nan"), "17", 17.0], dtype=object))
-    (['', '17', 'a', 'b'], array([3, 0, 2, 0, 1, 1]))
-    """
-    names, numbers = np.unique(name_owners(owners), return_inverse=True)
-    return names.tolist(), numbers.astype(np.int64)
-
-
-def name_owners(owners: AnyArray) -> AnyArray:
-    """The name of each row's owner, as text."""
-    kept = [value if _can_be_looked_up(value) else str(value) for value in owners.tolist()]
-    values = [(type(value), value) for value in kept]  # True == 1, and says another
-    name_of = {key: _owner_name(key[1]) for key in set(values)}
-    return np.array([name_of[key] for key in values], dtype=np.str_)
-
-
-def _can_be_looked_up(value: Any) -> bool:
-    """A list, a dict, or what holds one, is no key: it is known by its text."""
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _owner_name(value: Any) -> str:
-    if value is None or value != value:
-        return ""
-    number = float("nan") if isinstance(value, bool) else float_or_nan(value)
-    return text_of(normalize("NFC", str(value)) if np.isnan(number) else number + 0.0) or ""
 
 
 def join_parts(parts: list[Any]) -> Any:

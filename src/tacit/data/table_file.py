@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv, parquet
+from pyarrow import csv
 
 from tacit._util.file_checks import (
     PARQUET,
@@ -32,7 +32,8 @@ from tacit._util.file_checks import (
     unreadable,
 )
 from tacit._util.types import AnyArray
-from tacit.data.long_texts import declared_size, memory, read_pieces
+from tacit.data.file_bytes import Span
+from tacit.data.long_texts import chunks_of, declared_size, memory, open_parquet, read_pieces
 from tacit.data.schema import Number, Schema
 from tacit.data.table import (
     UserTable,
@@ -114,7 +115,7 @@ class TableFile:
         check_name(file)
         if file.suffix.lower() in PARQUET:
             try:
-                content = parquet.ParquetFile(file, page_checksum_verification=True)
+                content = open_parquet(file)
             except _DAMAGE as problem:
                 raise unreadable(file, problem) from None
             return cls(file, tuple(content.schema_arrow.names), _parquet=content)
@@ -162,9 +163,11 @@ class TableFile:
             table.left_out[""] = "values without a name, as a data frame's index"
         return table
 
-    def read_text(self, columns: Sequence[str] | None = None) -> UserTable:
-        """The same, of CSV files the text as it is."""
-        return user_table(self.read_arrow(columns), keep_text)
+    def read_text(
+        self, columns: Sequence[str] | None = None, names: Sequence[str] = ()
+    ) -> UserTable:
+        """The same, of CSV files the text as it is; columns of `names` keep every digit."""
+        return user_table(self.read_arrow(columns), keep_text, names)
 
     def blocks(self, columns: Sequence[str], rows: int) -> Iterator[UserTable]:
         """`read_text` in pieces of at most so many rows, for files of any length."""
@@ -222,6 +225,13 @@ class TableFile:
             return ()
         known = self._parquet.metadata
         return tuple(known.row_group(group).num_rows for group in range(known.num_row_groups))
+
+    def spans(self, columns: Sequence[str], group: int | None) -> list[Span]:
+        """Where some columns lie in a row group of a parquet file; in any other file, all of it."""
+        if self._parquet is None or group is None:
+            return [(0, self.path.stat().st_size)]
+        chunks = chunks_of(self._parquet, columns, group)
+        return [(_begin(chunk), chunk.total_compressed_size) for chunk in chunks]
 
     @property
     def types(self) -> dict[str, Any]:
@@ -304,6 +314,12 @@ class TableFile:
                     "again, or leave it out"
                 )
         return ""
+
+
+def _begin(chunk: Any) -> int:
+    """Where a part of a column begins: with its different values, if it has such a list."""
+    first = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
+    return int(chunk.data_page_offset if first is None else min(first, chunk.data_page_offset))
 
 
 def open_rows(

@@ -12,9 +12,18 @@ import numpy as np
 
 from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, FloatArray, IntArray
-from tacit.data.sample import WIDE, ColumnRoles, Sample, check_first, check_names, sample_of
+from tacit.data.owner_names import note_nameless, read_names
+from tacit.data.sample import (
+    WIDE,
+    ColumnRoles,
+    Sample,
+    check_first,
+    check_names,
+    note_unknown,
+    sample_of,
+)
 from tacit.data.schema import Schema
-from tacit.data.table import UserTable, conform_owners, keep_text, type_columns, user_table
+from tacit.data.table import UserTable, keep_text, type_columns, user_table
 from tacit.data.table_file import TableFile, column_at
 
 
@@ -56,7 +65,8 @@ def read_owned(
     """Owners' rows; without a column that names owners each row is one, or all are `one_owner`."""
     file.require(roles.label, roles.owner)
     named = [] if roles.owner is None else [roles.owner]
-    raw = file.read_text([*(feature.name for feature in schema.features), roles.label, *named])
+    wanted = [*(feature.name for feature in schema.features), roles.label, *named]
+    raw = file.read_text(wanted, named)
     return _rows_of(raw, file, roles, schema, one_owner=one_owner)
 
 
@@ -67,12 +77,12 @@ def read_first(file: TableFile, roles: ColumnRoles, schema: Schema, most: int) -
     """
     file.require(roles.label, roles.owner)
     named = [] if roles.owner is None else [roles.owner]
-    whose = file.read_text([roles.label, *named])
+    whose = file.read_text([roles.label, *named], named)
     classes = schema.encode_labels(column_at(str(file.path), whose, roles.label))
     numbers = _number_owners(whose, file, roles.owner, one_owner=True)[1]
     wanted = [*(feature.name for feature in schema.features), roles.label, *named]
     kept = first_rows(classes, numbers, most)
-    raw = user_table(file.read_arrow(wanted).take(kept), keep_text)
+    raw = user_table(file.read_arrow(wanted).take(kept), keep_text, named)
     return _rows_of(raw, file, roles, schema, one_owner=True)
 
 
@@ -101,7 +111,7 @@ def divide(
     protected. When to stop depends on those already drawn alone.
     """
     file.require(roles.label, roles.owner)
-    raw = file.read_text()
+    raw = file.read_text(names=() if roles.owner is None else (roles.owner,))
     numbers = _number_owners(raw, file, roles.owner, one_owner=False)[1]
     count = int(numbers.max()) + 1
     order = draw(count)
@@ -157,18 +167,27 @@ def _rows_of(
     if not one_owner:  # who is alone takes part whatever its labels: to refuse would tell of them
         schema.check_label_type(said, f"{roles.label} of {file.path}")
     labels = schema.conform_labels(said)
-    names, numbers = _number_owners(raw, file, roles.owner, one_owner=one_owner)
-    nobody = f"rows of {file.path} without a {roles.owner} count as one owner together"
+    names, numbers, notes = _number_owners(raw, file, roles.owner, one_owner=one_owner)
     table = schema.conform(raw, str(file.path))
-    return OwnerTable(table, labels, numbers, names, (nobody,) if "" in names else ())
+    if not one_owner:
+        unknown = int(np.count_nonzero(schema.encode_labels(said) < 0))
+        notes = (*notes, *note_unknown(schema, len(said), unknown, str(file.path)))
+    return OwnerTable(table, labels, numbers, names, notes)
 
 
 def _number_owners(
     table: UserTable, file: TableFile, owner: str | None, *, one_owner: bool
-) -> tuple[tuple[str, ...], IntArray]:
-    """Names of owners and their numbers by row; rows that name nobody are one owner together."""
+) -> tuple[tuple[str, ...], IntArray, tuple[str, ...]]:
+    """Names of owners, their numbers by row, and what is to be known of them; rows that name nobody
+    are one owner together.
+    """
     if owner is None:
         rows = table.shape[0]
-        return (), np.zeros(rows, np.int64) if one_owner else np.arange(rows)
-    names, numbers = conform_owners(column_at(str(file.path), table, owner))
-    return tuple(names), numbers
+        return (), np.zeros(rows, np.int64) if one_owner else np.arange(rows), ()
+    found = read_names(column_at(str(file.path), table, owner)).numbered()
+    nobody = note_nameless(str(file.path), owner) if "" in found.names else ()
+    return (
+        tuple(found.names),
+        found.numbers,
+        (*nobody, *found.notes),
+    )

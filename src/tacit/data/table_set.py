@@ -7,8 +7,8 @@ columns that are asked for, of one kind in all of them: numbers may be stored in
 are no texts. CSV files declare no kinds: `require_numbers` looks at their values.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from tacit._util.file_checks import PARQUET, refused, some_of
+from tacit.data.file_bytes import changed, checksum, identity
 from tacit.data.schema import Schema
 from tacit.data.table_file import PLAIN, TableFile, TextForm
 
@@ -30,13 +31,13 @@ _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 @dataclass(frozen=True)
 class SetFile:
-    """A file of a set, closed: where it is, how many bytes it has, how many rows its row groups
-    have (none: CSV), and `values`, columns of folders' names that all its rows have alike.
+    """A file of a set, closed: where it is and which one (`file_bytes`), how many rows its row
+    groups have (none: CSV), and `values`, columns of folders' names that all its rows have alike.
     """
 
     path: Path
     form: TextForm
-    size: int
+    identity: tuple[int, bytes]
     groups: tuple[int, ...]
     values: tuple[tuple[str, str | None], ...] = ()
 
@@ -52,18 +53,13 @@ class SetFile:
             )
         if len(set(named)) < len(named):
             raise ValueError(f"{file.path} lies in two folders that name one column: rename one")
-        return cls(file.path, form, file.path.stat().st_size, file.groups, values)
+        return cls(file.path, form, identity(file.path), file.groups, values)
 
     def read_batches(
         self, columns: Sequence[str] | None, rows: int, group: int | None = None
     ) -> Iterator[Any]:
         """Pieces of the file, or of one row group of it, with what its folders say."""
-        file = TableFile.open(self.path, self.form)
-        if file.path.stat().st_size != self.size:
-            raise ValueError(
-                f"{self.path} has changed since it was first read: begin again, and let nobody "
-                "write to it meanwhile"
-            )
+        file = self._open()
         held = [each for each in self.values if columns is None or each[0] in columns]
         own = {*file.names} if columns is None else {*file.names} & {*columns}
         # what folders say alone is said of as many rows as any column has
@@ -77,12 +73,26 @@ class SetFile:
             )
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 
+    def checksum(self, columns: Sequence[str], group: int | None) -> int:
+        """Of the bytes in which columns of the file, or of one row group of it, lie."""
+        return checksum(self.path, self._open().spans(columns, group))
+
+    def _open(self) -> TableFile:
+        """The file, if it is the one that it was."""
+        file = TableFile.open(self.path, self.form)
+        if identity(self.path) != self.identity:
+            raise changed(self.path)
+        return file
+
 
 @dataclass(frozen=True, eq=False)
 class TableSet(TableFile):
-    """Several files whose headings were read; `path` is what was asked for."""
+    """Several files whose headings were read; `path` is what was asked for, `others` are columns
+    that the first file lacks, each with a file that has it.
+    """
 
     members: tuple[SetFile, ...] = ()
+    others: Mapping[str, Path] = field(default_factory=dict)
 
     @classmethod
     def open_all(cls, path: Location, form: TextForm = PLAIN) -> "TableSet":
@@ -90,18 +100,26 @@ class TableSet(TableFile):
         members: list[SetFile] = []
         first: TableFile | None = None
         kinds: dict[str, tuple[Path, Any]] = {}
+        others: dict[str, Path] = {}
         for found in find_files(path):
             file = TableFile.open(found, form)
             first = first or file
             _check_alike(first, file)
             _check_kinds(kinds, file)
+            others = {name: found for name in file.names if name not in first.names} | others
             members.append(SetFile.of(file, _folder_values(found, path), form))
             if [name for name, _ in members[0].values] != [name for name, _ in members[-1].values]:
                 raise ValueError(f"{found} lies in folders of other names than {first.path}")
         if first is None:
             raise ValueError(f"{path} names no file")
         names = (*first.names, *(name for name, _ in members[0].values))
-        return cls(_root(path), names, _form=form, members=tuple(members))
+        return cls(_root(path), names, _form=form, members=tuple(members), others=others)
+
+    def require(self, *columns: str | None) -> None:
+        for name in columns:
+            if name is not None and name in self.others and name not in self.names:
+                raise _lacking(self.members[0].path, [name], self.others[name])
+        super().require(*columns)
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -110,8 +128,9 @@ class TableSet(TableFile):
     def read_batches(
         self, columns: Sequence[str] | None, rows: int, group: int | None = None
     ) -> Iterator[Any]:
-        for member in self.members:
-            yield from member.read_batches(columns, rows, group)
+        named = [name for name in self.names if columns is None or name in columns]
+        for member in self.members:  # what only some files have is no column of the table
+            yield from member.read_batches(named or columns, rows, group)
 
     def require_numbers(self, schema: Schema) -> None:
         for member in self.members:
@@ -228,15 +247,19 @@ def _check_alike(first: TableFile, file: TableFile) -> None:
     """Refuse a file that lacks a column of the first one, or is of another format."""
     missing = sorted(set(first.names) - set(file.names))
     if missing:
-        raise ValueError(
-            f"{file.path} lacks {some_of(missing)}, which {first.path} has: all files of a "
-            "table must have the same columns"
-        )
+        raise _lacking(file.path, missing, first.path)
     if (first.path.suffix.lower() in PARQUET) != (file.path.suffix.lower() in PARQUET):
         raise ValueError(
             f"{file.path} and {first.path} are of two formats: the files of a table must all be "
             "parquet, or all CSV; a pattern as 'rows/*.parquet' chooses some"
         )
+
+
+def _lacking(path: Path, names: list[str], other: Path) -> ValueError:
+    return ValueError(
+        f"{path} lacks {some_of(names)}, which {other} has: all files of a table must have the "
+        "same columns"
+    )
 
 
 def _check_kinds(kinds: dict[str, tuple[Path, Any]], file: TableFile) -> None:

@@ -18,10 +18,10 @@ from tacit.data.owner_blocks import (
     GroupBlock,
     RowReading,
     row_groups,
-    survey,
 )
 from tacit.data.sample import ColumnRoles, Sample
 from tacit.data.schema import Schema
+from tacit.data.survey import survey
 from tacit.data.table import UserTable
 from tacit.data.table_file import TableFile, column_at
 from tacit.data.table_rows import read_sample
@@ -30,7 +30,7 @@ from tacit.engines.by_block import workers_at
 from tacit.estimators.guarantee import Source
 from tacit.estimators.inputs import Inputs, accept_pair, epsilon_of
 from tacit.estimators.persistence import SavedModel
-from tacit.estimators.set_aside import make_sample
+from tacit.estimators.set_aside import make_sample, warn_notes
 
 
 def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> Inputs:
@@ -50,6 +50,7 @@ def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> In
         table.require_numbers(sample.schema)
         reading = RowReading(sample.schema, y, owner)
         cohort = survey(table, reading, workers_at(estimator.engine))
+        warn_notes(cohort.counts.notes(reading, str(table.path)))
     known = sample.public
     epsilon: float | FloatArray = (
         positive("epsilon", estimator.epsilon)
@@ -126,7 +127,8 @@ def hold_files(
         names = [feature.name for feature in schema.features]
         table.require_numbers(schema)
     table.require(y, owner, *names)
-    raw = table.read_text([*names, y, *([] if owner is None else [owner])])
+    named = [] if owner is None else [owner]
+    raw = table.read_text([*names, y, *named], named)
     where = str(table.path)
     kept = UserTable(
         {name: raw.columns[name] for name in names if name in raw.columns},
@@ -159,9 +161,11 @@ class FileOwners:
 def read_owners(table: TableFile, roles: ColumnRoles, schema: Schema, where: str) -> FileOwners:
     """Read all rows of files once, to know their owners."""
     table.require(roles.label, roles.owner, *(feature.name for feature in schema.features))
-    cohort = survey(table, RowReading(schema, roles.label, roles.owner), workers_at(where))
+    reading = RowReading(schema, roles.label, roles.owner)
+    cohort = survey(table, reading, workers_at(where))
     known = Surveyed(table.path, table.names, cohort=cohort)
-    return FileOwners(known, roles.label, roles.owner, len(cohort))
+    notes = cohort.counts.notes(reading, str(table.path))
+    return FileOwners(known, roles.label, roles.owner, len(cohort), notes)
 
 
 @dataclass(frozen=True, eq=False)

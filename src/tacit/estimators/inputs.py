@@ -24,11 +24,11 @@ from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, LateRows, Public
 from tacit.data.number_target import NumberSchema
-from tacit.data.sample import WIDE, Sample, check_first, first_notes
+from tacit.data.owner_names import NOBODY, note_nameless, read_names
+from tacit.data.sample import WIDE, Sample, check_first, first_notes, note_unknown
 from tacit.data.schema import Schema
 from tacit.data.table import (
     UserTable,
-    conform_owners,
     first_columns,
     is_frame,
     is_known,
@@ -174,7 +174,9 @@ def label_numbers(labels: AnyArray, schema: Schema) -> IntArray:
             "they say ('1' and 1.0 are 1), and rows with any other label do not count",
             DataWarning,
         )
-    return schema.encode_labels(labels)
+    found = schema.encode_labels(labels)
+    warn_notes(note_unknown(schema, len(found), int(np.count_nonzero(found < 0)), "X"))
+    return found
 
 
 def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
@@ -409,10 +411,18 @@ def owner_numbers(owners: Any, rows: int) -> IntArray:
     """
     if owners is None:
         return np.arange(rows)
-    names = _names_of_rows(owners, rows)
-    if names.dtype.kind in "OU":  # one text among numbers makes texts of all
-        return conform_owners(names)[1]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+    names = _names_of_rows(_as_given(owners), rows)
+    if names.dtype.kind not in "OU":
+        found, numbers = np.unique(names, return_inverse=True)
+        last = len(found) - 1
+        if found.dtype.kind == "f" and last >= 0 and np.isnan(found[last]):  # nobody comes first
+            warn_notes(note_nameless("X", "name in owners"))
+            numbers = (numbers + 1) % (last + 1)
+        return numbers.astype(np.int64)
+    named = read_names(names).numbered()
+    warn_notes(note_nameless("X", "name in owners") if NOBODY in named.names else ())
+    warn_notes(named.notes)
+    return named.numbers
 
 
 def _names_of_rows(owners: Any, rows: int) -> AnyArray:
@@ -434,6 +444,19 @@ def _names_of_rows(owners: Any, rows: int) -> AnyArray:
             f"owners must name one owner per row, got shape {names.shape} for {rows} rows{several}"
         )
     return names
+
+
+def _as_given(owners: Any) -> Any:
+    """Names of which NumPy makes no others: it would make floats of a column with missing values
+    and of some whole numbers in a list, and texts of numbers beside a text.
+    """
+    if hasattr(owners, "to_arrow"):
+        owners = owners.to_arrow()
+    if getattr(owners, "null_count", 0) and hasattr(owners, "to_pylist"):
+        owners = owners.to_pylist()
+    if isinstance(owners, list | tuple) and np.asarray(owners).dtype.kind in "fU":
+        return np.array(owners, dtype=object)
+    return owners
 
 
 def owner_names(owners: Any, rows: int) -> AnyArray:

@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, IntArray
+from tacit.data.owner_names import conform_owners
 from tacit.data.sample import Sample
-from tacit.data.table import UserTable, conform_owners, is_known, type_columns
+from tacit.data.table import UserTable, is_known, type_columns
 from tacit.estimators.guarantee import Source
 from tacit.mechanisms.streams import Stream, drawing_order
 

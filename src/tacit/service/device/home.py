@@ -28,13 +28,12 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
-import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tacit._util.stopping import read_or_create, replace_file
-from tacit.data.table import conform_owners
+from tacit.data.owner_names import owner_name
 from tacit.owner.ledger import Book, Ledger, LedgerError
 from tacit.owner.ledger_entries import Entry
 from tacit.owner.ledger_marks import state_folder
@@ -280,12 +279,6 @@ def adopt_home(folder: Path) -> int:
     identity = Identity.at(folder)
     ledger = Ledger.adopt(folder / "ledger.db", guard_of(identity), guards_of(folder))
     return len(ledger.entries())
-
-
-def owner_name(value: str) -> str:
-    """The name under which `conform_owners` knows a value."""
-    (name,), _ = conform_owners(np.array([value or None], dtype=object))
-    return name
 
 
 def _append(book: Book, entry: Entry) -> None:
