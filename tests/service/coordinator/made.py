@@ -59,10 +59,10 @@ def write(path: Path, table):
         writer.writerows(table)
 
 
-def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN):
+def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN, known=200):
     write(
         tmp_path / "mine.csv",
-        [{k: v for k, v in row.items() if k != "who"} for row in rows(200, 1, seed=1)],
+        [{k: v for k, v in row.items() if k != "who"} for row in rows(known, 1, seed=1)],
     )
     write(tmp_path / "people.csv", rows(owners, 8, seed=2))
     (tmp_path / "campaign.toml").write_text(text)

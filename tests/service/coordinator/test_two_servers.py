@@ -11,6 +11,7 @@ from tacit import seeded
 from tacit.engines.inline import Inline
 from tacit.estimators.persistence import SavedModel, open_model
 from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.query import Answer
 from tacit.owner.gate import RefusedError
@@ -209,11 +210,14 @@ helper_key = "{public(HELPER_KEY).hex()}"
 """
 
 
-def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "known", [200, pytest.param(400, id="400, whose steep axes are turned down")]
+)
+def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, monkeypatch, known):
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
     monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
     monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 60)
-    folder = folder_of(tmp_path, owners=PEOPLE, text=REFINED)
+    folder = folder_of(tmp_path, owners=PEOPLE, text=REFINED, known=known)
     database = f"sqlite:///{folder}/c.db"
     service = coordinator(
         folder / "campaign.toml", database, KEY, ADMIN, SEED, helper=rehearsed(folder)
@@ -227,6 +231,8 @@ def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, 
 
     published = decode(open_model(driven(service, work).content)[0], SavedModel)
     terms, public_rows = ClassifierSpec.read(folder / "campaign.toml").prepare(bytes(32))
+    asked = terms.query.learner
+    assert (type(asked) is MetricGradient) is (known == 400)
     _, cohort = joining(folder).rows(terms)
     engine = Inline(cohort, 30.0, seeded(SEED))
     same = engine.run(terms.run(public_rows))
