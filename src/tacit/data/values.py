@@ -31,6 +31,8 @@ def as_floats(values: AnyArray) -> FloatArray:
         return values.astype(np.float64, copy=False)
     if values.dtype.kind not in "OSU":
         return np.full(values.shape, np.nan)
+    if values.ndim != 1:
+        return as_floats(values.ravel()).reshape(values.shape)
     each = values.tolist()
     if set(map(type, each)) <= _PLAIN:
         with suppress(OverflowError):  # a whole number beyond all floats
