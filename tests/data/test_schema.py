@@ -1,5 +1,6 @@
 from decimal import Decimal
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -150,7 +151,7 @@ def test_a_matrix_is_encoded_as_its_columns_are(dtype, rows):
     assert (together.moved, together.moved_by) == (apart.moved, apart.moved_by)
 
 
-ODD = (
+ODD: tuple[Any, ...] = (
     1, 1.0, True, None, float("nan"), "x", "1", "true", " 1", "1_000", b"1", 10**30, 2**64, 1 + 1j,
     Decimal(1), np.float32(1), np.datetime64("2020-01-01"), np.timedelta64(3, "D"), [1], (1, 2), {},
 )  # fmt: skip

@@ -19,6 +19,7 @@ from tacit import (
     SiteEnsembleRegressor,
 )
 from tacit.estimators.persistence import FittedAttribute, SavedModel, sign_model
+from tacit.learners.peers.peer_model import Additive, ServedScores
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import public_bytes
 
@@ -183,8 +184,10 @@ def test_a_model_about_other_columns_than_its_file_has_is_refused_when_it_is_rea
     beyond = replace(told.model, members=((alpha, replace(stump, column=4)),))
     peers = PeerEnsemble(epsilon=4.0, random_state=1)
     peers.fit(X[200:], y[200:], owners=np.arange(400) % 4, public=(X[:200], y[:200]))
-    served = encode(peers.content())
-    part = peers.content().model.scores.parts[0]
+    served, model = encode(peers.content()), peers.content().model
+    assert isinstance(model, ServedScores)
+    assert isinstance(model.scores, Additive)
+    part = model.scores.parts[0]
     for odd in (
         encode(replace(told, model=beyond)),
         encode(replace(told, frequencies=np.zeros(0))),

@@ -129,11 +129,12 @@ def test_the_coin_of_hybrid():
 
 
 def test_randomized_response():
-    mechanism = RandomizedResponse(epsilon=1.0, space=Simplex(dim=5))
+    space = Simplex(dim=5)
+    mechanism = RandomizedResponse(epsilon=1.0, space=space)
     law, classes = mechanism.laws[0], np.random.default_rng(2).integers(0, 5, OWNERS)
     ends = [law.odds.high + k * law.odds.low for k in range(4)]
     tape = tapes(mechanism._words(0), edges(law.total, *ends))
-    done, out = drawn(mechanism, mechanism.space.vertices(classes), tape)
+    done, out = drawn(mechanism, space.vertices(classes), tape)
     for true, coins, kept, said in zip(classes, tape, done, out.points[:, 0], strict=True):
         u = reference.scaled(coins[1], law.total)
         assert kept == (u is not None)
