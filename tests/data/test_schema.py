@@ -172,3 +172,13 @@ def test_no_row_changes_how_another_is_read(form):
             schema.encode({name: form([each]) for name in "ack"}).X[0] for each in (one, other)
         ]
         assert np.array_equal(both, alone), (one, other)
+
+
+def test_a_matrix_of_objects_is_encoded_as_one_of_numbers_is():
+    schema = Schema((Number("a", -1, 5), Number("b", 0, 1)), (0, 1))
+    numbers = np.array([[0.0, 0.5], [4.0, np.nan], [-9.0, 1.0]])
+    expected = schema.encode(numbers).X
+    assert np.array_equal(schema.encode(numbers.astype(object)).X, expected)
+    mixed = numbers.astype(object)
+    mixed[0, 0], mixed[1, 1] = "0", None
+    assert np.array_equal(schema.encode(mixed).X, expected)

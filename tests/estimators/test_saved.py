@@ -19,6 +19,7 @@ from tacit import (
     SiteEnsembleRegressor,
 )
 from tacit.estimators.persistence import FittedAttribute, SavedModel, sign_model
+from tacit.learners.peers.peer_model import Additive, ServedScores
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import public_bytes
 
@@ -172,6 +173,29 @@ def test_a_file_sets_only_attributes_that_are_saved_of_the_type_that_they_have(t
     (tmp_path / "odd.tacit").write_bytes(encode(odd))
     with pytest.raises(WireError):
         tacit.load(tmp_path / "odd.tacit")
+
+
+def test_a_model_about_other_columns_than_its_file_has_is_refused_when_it_is_read(tmp_path):
+    """Whoever predicted by it met an error of numpy's."""
+    X, y = data(600)
+    boosted = MODELS["stump"]().fit(X[200:], y[200:], public=(X[:200], y[:200]))
+    alpha, stump = boosted.ensemble_.members[0]
+    told = boosted.content()
+    beyond = replace(told.model, members=((alpha, replace(stump, column=4)),))
+    peers = PeerEnsemble(epsilon=4.0, random_state=1)
+    peers.fit(X[200:], y[200:], owners=np.arange(400) % 4, public=(X[:200], y[:200]))
+    served, model = encode(peers.content()), peers.content().model
+    assert isinstance(model, ServedScores)
+    assert isinstance(model.scores, Additive)
+    part = model.scores.parts[0]
+    for odd in (
+        encode(replace(told, model=beyond)),
+        encode(replace(told, frequencies=np.zeros(0))),
+        served.replace(encode(part)[2:], encode(replace(part, column=9))[2:], 1),
+    ):
+        (tmp_path / "odd.tacit").write_bytes(odd)
+        with pytest.raises(WireError):
+            tacit.load(tmp_path / "odd.tacit")
 
 
 def test_names_categories_and_text_labels_survive(tmp_path):

@@ -4,6 +4,8 @@ Each is read by itself, whatever library holds it and whatever is beside it: no 
 table changes how another is read, and nothing in a cell is an error.
 """
 
+from contextlib import suppress
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -29,7 +31,16 @@ def as_floats(values: AnyArray) -> FloatArray:
         return values.astype(np.float64, copy=False)
     if values.dtype.kind not in "OSU":
         return np.full(values.shape, np.nan)
-    return np.array([float_or_nan(value) for value in values.tolist()], dtype=np.float64)
+    if values.ndim != 1:
+        return as_floats(values.ravel()).reshape(values.shape)
+    each = values.tolist()
+    if set(map(type, each)) <= _PLAIN:
+        with suppress(OverflowError):  # a whole number beyond all floats
+            return np.array(each, dtype=np.float64)
+    return np.array([float_or_nan(value) for value in each], dtype=np.float64)
+
+
+_PLAIN = {float, int, bool, NoneType}  # numpy reads each of these as we do, whatever is beside it
 
 
 def float_or_nan(value: Any) -> float:

@@ -32,6 +32,7 @@ from tacit.estimators.inputs import (
     read_inputs,
 )
 from tacit.learners.learner import Facts, Learner
+from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
@@ -315,6 +316,11 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
     def _encode(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return np.asarray(self.schema_.encode(accept_table(self, X, reset=False)).X)
+
+    def _take_up(self, model: Ensemble) -> None:
+        if len(getattr(self, "public_frequencies_", ())) != model.classes:
+            raise ValueError("a model that is boosted needs how frequent each class is")
+        super()._take_up(model)
 
     def _parts(self, votes: FloatArray) -> FloatArray:
         return self.ensemble_.parts(votes, self.public_frequencies_)

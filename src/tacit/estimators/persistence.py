@@ -361,6 +361,9 @@ def _restore(kind: type[Any], content: SavedModel) -> Any:
 
 def _recall(estimator: Any, content: SavedModel) -> None:
     """Set the model, and what the estimator had beside it."""
+    check = getattr(content.model, "check", None)
+    if check is not None and content.schema.labels:  # who predicts need not find out
+        check(content.schema.dim, content.schema.labels)
     for each in content.attributes:
         setattr(estimator, each.name, decode(each.value, estimator._saved[each.name], _LARGEST))
     if isinstance(content.model, ScoreModel) and hasattr(estimator, "staged_predict"):

@@ -141,6 +141,11 @@ class NoisyTrees:
         """What the sum is of."""
         return self.trees
 
+    def check(self, attributes: int) -> None:
+        """Refuse trees that ask for attributes that are not there."""
+        if not all(cut.column < attributes for tree in self.trees for cut in tree.cuts):
+            raise bad("columns of the trees", f"below {attributes}", "one beyond")
+
     def without(self, participants: Collection[int]) -> "NoisyTrees":
         """Only trees of others than these participants."""
         return NoisyTrees(tuple(tree for tree in self.trees if tree.speaker not in participants))
@@ -167,6 +172,9 @@ class ServedScores:
 
     cells: Cells
     scores: Additive | NoisyTrees
+
+    def __post_init__(self) -> None:
+        self.scores.check(len(self.cells))  # a model comes from a file, too
 
     def probabilities(self, X: FloatArray) -> FloatArray:
         """Chances of the two classes of encoded rows, (rows, 2)."""
