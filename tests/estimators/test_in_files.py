@@ -8,7 +8,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from tacit import PeerEnsemble, SiteEnsemble, SiteEnsembleRegressor, plan
+from tacit import (
+    DataWarning,
+    PeerEnsemble,
+    PrivateClassifier,
+    SiteEnsemble,
+    SiteEnsembleRegressor,
+    plan,
+)
 from tacit.data.sample import ColumnRoles
 from tacit.data.table_file import TableFile
 from tacit.data.table_rows import read_sample
@@ -91,3 +98,12 @@ def test_what_is_missing_of_files_is_said(files):
     model.fit(files / "set", "ill", owners="site", public=public)
     with pytest.raises(ValueError, match="got the name of a file instead"):
         model.decision_function(files / "set")
+
+
+def test_a_column_of_files_that_public_rows_lack_is_told_by_its_name(files, table):
+    rows = table.slice(0, 100)
+    public = (rows.select(["a", "b", "town"]), rows.column("ill").to_numpy())
+    with pytest.warns(DataWarning, match="column 'gain' of X is left out: public does not have"):
+        PrivateClassifier(0.01, random_state=1).fit(
+            files / "set", "ill", owners="site", public=public
+        )

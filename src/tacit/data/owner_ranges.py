@@ -30,6 +30,7 @@ from tacit.data.table_file import column_at
 
 _RANGE = 1 << 26  # bytes of the rows of a range of owners
 _MOST_RANGES = 512  # each is a file of every run
+_RUN = 16  # row groups that are written by one worker
 _SAMPLE = 1 << 14  # names by which ranges are cut
 
 
@@ -87,9 +88,6 @@ def bring_together(
         if owners:
             yield Counted(RangeBlock(place, reading.rows, owners=owners), counts + moved)
             moved = RowCounts()
-
-
-_RUN = 16  # row groups that are written by one worker
 
 
 def _sample_names(block: GroupBlock) -> dict[bytes, str]:

@@ -372,8 +372,9 @@ def _probe(address: str) -> None:
 
 def _unreachable(address: str, why: str) -> ValueError:
     return ValueError(
-        f"no Ray can be reached at {address} ({why}): see that it runs (ray status) and that its "
-        "address is right, or ask in this process (inline)"
+        f"no Ray can be reached at {address} ({why}): see that it runs (ray status), that its "
+        "address is right and that it knows this program (RAY_AUTH_MODE, RAY_AUTH_TOKEN), or ask "
+        "in this process (inline)"
     )
 
 

@@ -39,7 +39,8 @@ def read_files(estimator: Any, X: Any, y: Any, *, owner: Any, public: Any) -> In
     if public is None:
         raise _no_sample()
     table = X if isinstance(X, TableFile) else open_table(X)
-    estimator.feature_names_in_ = np.array([name for name in table.names if name not in (y, owner)])
+    others = [name for name in table.names if name not in (y, owner)]
+    estimator.feature_names_in_ = np.array(others, dtype=object)
     sample = _sample_of(estimator, public, y, owner)
     names = [feature.name for feature in sample.schema.features]
     estimator.feature_names_in_ = np.array(names, dtype=object)
