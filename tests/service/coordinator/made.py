@@ -59,11 +59,14 @@ def write(path: Path, table):
         writer.writerows(table)
 
 
-def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN, known=200):
-    write(
-        tmp_path / "mine.csv",
-        [{k: v for k, v in row.items() if k != "who"} for row in rows(known, 1, seed=1)],
-    )
+def write_sample(tmp_path: Path, known: int) -> None:
+    """So many rows of the data user's."""
+    sample = [{k: v for k, v in row.items() if k != "who"} for row in rows(known, 1, seed=1)]
+    write(tmp_path / "mine.csv", sample)
+
+
+def folder_of(tmp_path: Path, owners=60, text=CAMPAIGN):
+    write_sample(tmp_path, 200)
     write(tmp_path / "people.csv", rows(owners, 8, seed=2))
     (tmp_path / "campaign.toml").write_text(text)
     return tmp_path

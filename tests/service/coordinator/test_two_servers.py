@@ -27,7 +27,14 @@ from tacit.sums.halves import rehearsal_key
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import decode, encode
 from tacit.wire.envelopes import public_bytes
-from tests.service.coordinator.made import ADMIN, driven, folder_of, joining, question_for
+from tests.service.coordinator.made import (
+    ADMIN,
+    driven,
+    folder_of,
+    joining,
+    question_for,
+    write_sample,
+)
 from tests.service.coordinator.test_sums import KEY, LIMITS, PEOPLE, TOKENS, Trial
 from tests.service.helper.made import client_of
 from tests.sums.made import HELPER_KEY, public
@@ -217,7 +224,8 @@ def test_a_classifier_asks_everybody_in_every_round_out_of_one_budget(tmp_path, 
     monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.3)
     monkeypatch.setattr("tacit.algorithms.outlook.Outlook.why_not", "")
     monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 60)
-    folder = folder_of(tmp_path, owners=PEOPLE, text=REFINED, known=known)
+    folder = folder_of(tmp_path, owners=PEOPLE, text=REFINED)
+    write_sample(folder, known)
     database = f"sqlite:///{folder}/c.db"
     service = coordinator(
         folder / "campaign.toml", database, KEY, ADMIN, SEED, helper=rehearsed(folder)
