@@ -32,7 +32,7 @@ class Peers(Trial):
     """Four of them at a database of any kind, with two workers."""
 
     def __init__(self, folder, database):
-        self.database, self.said, self.renewed = database, Counter(), 0
+        self.database, self.said, self.renewed = database, Counter[Outcome](), 0
         super().__init__(folder, CAMPAIGN.replace("rounds = 6", "rounds = 8"), founders=4)
         self.other = Store(database)
 
@@ -65,11 +65,11 @@ class Peers(Trial):
             question = question_for(self.store, self.owner(name))
             if question:
                 # whose key is replaced twice in a turn does not speak in it
-                self.speak(name, question, "stays" if question in seen else fate, len(seen))
+                self.act(name, question, "stays" if question in seen else fate, len(seen))
                 seen = [*seen, question]
             time.sleep(0.01)
 
-    def speak(self, name, question, fate, turns):
+    def act(self, name, question, fate, turns):
         words = [self.signed(name, question)[0]]
         if fate == "lies" and turns:
             others = (another_report(self, question, name) for _ in range(2))
@@ -86,9 +86,10 @@ class Peers(Trial):
     def renew(self, name):
         """Go by another key from the turn that is open, if it has not spoken, or from the next."""
         old, new = self.keys[name], Ed25519PrivateKey.generate()
+        keys = public_bytes(old.public_key()), public_bytes(new.public_key())
         now = max(each.number for each in self.store.questions())
         for turn in (now, now + 1):
-            said = Renewal(HERE, *(public_bytes(key.public_key()) for key in (old, new)), turn)
+            said = Renewal(HERE, *keys, turn)
             if PeerRenewals(self.other).take(self.owner(name), said, said.sign(old, new)) == 200:
                 self.keys[name] = new
                 self.renewed += 1
