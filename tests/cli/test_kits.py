@@ -133,6 +133,22 @@ def test_a_database_is_not_made_by_looking(folder, verb):
     assert not Path("tpyo.db").exists()
 
 
+def test_a_campaign_that_lacks_a_file_is_not_added_by_half(folder):
+    """The sample had been copied by then, and all that was said was "No such file or directory"."""
+    (folder / "several").mkdir()
+    more = f"""trust = "two servers"
+delta = 1e-6
+helper = "https://localhost:8444"
+helper_key = "{"ab" * 32}"
+helper_ca = "nowhere.pem"
+"""
+    text = CAMPAIGN.replace("epsilon = [4.0, 8.0]", "epsilon = 1.0")
+    (folder / "summed.toml").write_text(f"{text}{more}")
+    refused = run(app, ["admin", "add", "summed.toml", "several"])
+    assert "helper_ca of summed.toml must be a file that is there" in str(refused.exception)
+    assert list((folder / "several").iterdir()) == []
+
+
 def test_a_kit_leads_to_its_campaign_among_several(folder):
     (folder / "several").mkdir()
     for name in ("first", "second"):

@@ -225,7 +225,7 @@ def model_again(campaign, store):
     raise AssertionError("the algorithm goes on")
 
 
-def test_all_at_once(tmp_path, database, monkeypatch):
+def test_all_at_once(tmp_path, database, monkeypatch, caplog):
     monkeypatch.setattr(driver, "_LEASE", 3.0)  # for which a worker with the old key is waited for
     folder, file, keys = folder_of(tmp_path, text=TEXT), tmp_path / "staff", Keys(tmp_path / "keys")
     kept, made = (
@@ -265,6 +265,7 @@ def test_all_at_once(tmp_path, database, monkeypatch):
         check_books(everybody, staff, other)
         check_log(everybody, staff, other)
         assert other.standing().key == public_bytes(renewed.key.public_key())
+        assert "was replaced: this worker puts nothing any more" in caplog.text
         assert model_again(new.driver._campaign, other) == other.standing().model
         archive_under(everybody, staff, other)
     other.close()

@@ -299,7 +299,11 @@ def add_campaign(
         raise ValueError(f"{folder} has a campaign {slug}: give the file another name")
     spec = read_spec(file)
     spec.prepare(bytes(32))  # whatever is wrong with it is said here
-    beside = [path for name in spec.paths if (path := getattr(spec, name)) is not None]
+    named = {name: path for name in spec.paths if (path := getattr(spec, name)) is not None}
+    for name, path in named.items():  # before anything is copied
+        if not path.is_file():
+            raise ValueError(f"{name} of {file} must be a file that is there, got {path}")
+    beside = list(named.values())
     for path in beside:
         there = folder / path.relative_to(file.parent)
         if there.exists() and there.read_bytes() != path.read_bytes():

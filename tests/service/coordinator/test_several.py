@@ -458,7 +458,9 @@ def test_figures_and_model_are_for_whom_the_file_names(tmp_path):
                 None,
                 None,
             )
-            assert "enrolling" not in (await client.get("/")).text
+            listing = (await client.get("/")).text
+            assert "enrolling" not in listing
+            assert "how it stands is not for everybody" in listing
             client.base_url = "http://localhost/campaigns/closed"
             stranger = Ed25519PrivateKey.generate()
             return [

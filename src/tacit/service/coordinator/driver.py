@@ -44,7 +44,7 @@ from tacit.service.coordinator.tables import (
 from tacit.service.kinds.kind import Published, guesses_of, measures_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode
-from tacit.wire.envelopes import sign
+from tacit.wire.envelopes import public_bytes, sign
 
 log = logging.getLogger(__name__)
 Draw = Callable[[Sequence[int], int], list[int]]  # of owners never asked, so many
@@ -101,6 +101,7 @@ class Driver:
         self._rosters = rosters
         self._replay = TranscriptReplay(store, campaign, rosters)
         self._worker = secrets.token_hex(8)
+        self._key, self._is_replaced = public_bytes(campaign.key.public_key()), False
         self._schema = digest_of(campaign.terms.schema)
         # when to count reports, and owners, again: on a clock without jumps
         self._count_after = self._look_after = 0.0
@@ -119,6 +120,13 @@ class Driver:
         self._stepped = stepped
         if now is None:
             self._replay.forget()
+            if standing.key != self._key and not self._is_replaced:
+                self._is_replaced = True
+                log.warning(
+                    "the key of campaign %s was replaced: this worker puts nothing any more, and "
+                    "is to be stopped and started anew",
+                    self._terms.name,
+                )
             return True
         self._now = now
         if standing.progress == NOTHING_YET:
