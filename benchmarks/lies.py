@@ -157,7 +157,7 @@ def for_another_bound(scene: Scene, n: int) -> ByteArray:
     entries, _ = _just_too_long(scene)
     coins = fresh(n, coins_size(law.prio3))
     context = bound_context(law.prio3, scene.batch.application)
-    meas = law.prio3.circuit.encode_all(np.tile(entries, (n, 1)))
+    meas = law.prio3.circuit.encode_all([entries] * n)
     made = law.prio3.shard(context, meas, coins[:, :NONCE], coins[:, NONCE:])
     return scene.seal(coins[:, :NONCE], made)
 
