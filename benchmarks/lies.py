@@ -4,6 +4,7 @@ about it that we can think of, sealed as reports are. Used by `benchmarks.liars`
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -138,6 +139,49 @@ def too_long(scene: Scene, n: int) -> ByteArray:
     return scene.seal(*scene.split(meas))
 
 
+def longer_by_one(scene: Scene, n: int) -> ByteArray:
+    """All numbers in range, lengths as they are, and a squared length of one more than the bound:
+    the lowest digit of what is left of the bound is one too low, so that all adds up.
+    """
+    circuit, field = scene.circuit, scene.circuit.field
+    entries, lengths = _just_too_long(scene)
+    digits = [-circuit.largest] * len(circuit.weights)
+    digits[0] -= 1
+    row = field.from_small(np.array([*entries, *digits, *lengths]))
+    return scene.seal(*scene.split(np.tile(row, (n, 1, 1))))
+
+
+def for_another_bound(scene: Scene, n: int) -> ByteArray:
+    """The same, with a proof that is valid for a bound of one more."""
+    law = replace(scene.law, bound=scene.law.bound + 1)
+    entries, _ = _just_too_long(scene)
+    coins = fresh(n, coins_size(law.prio3))
+    context = bound_context(law.prio3, scene.batch.application)
+    meas = law.prio3.circuit.encode_all([entries] * n)
+    made = law.prio3.shard(context, meas, coins[:, :NONCE], coins[:, NONCE:])
+    return scene.seal(coins[:, :NONCE], made)
+
+
+def _just_too_long(scene: Scene) -> tuple[AnyArray, AnyArray]:
+    """A vector whose squared length is one more than the bound, and its length call by call."""
+    circuit, left = scene.circuit, scene.law.bound + 1
+    entries = np.zeros(circuit.length, np.int64)
+    for place in range(circuit.length):
+        entries[place] = min(circuit.largest, isqrt(left))
+        left -= int(entries[place]) ** 2
+    if left:
+        raise RuntimeError("no vector of this size is just too long")
+    lengths = [int((entries[call :: circuit.calls] ** 2).sum()) for call in range(circuit.calls)]
+    return entries, np.array(lengths)
+
+
+def one_way(scene: Scene, n: int) -> ByteArray:
+    """All liars together: as long as may be in one number, which is then out of range, and told to
+    be what it is.
+    """
+    return _with_first_entries(scene, n, [isqrt(scene.law.bound)])
+
+
 def forged_proof(scene: Scene, n: int) -> ByteArray:
     """A long vector with a proof of random elements."""
     nonces, made = scene.split(scene.honest(n))
@@ -239,6 +283,9 @@ LIES: dict[str, Lie] = {
     "a third of the field": far_out,
     "squares wrap round": wraps_round,
     "longer than the bound": too_long,
+    "longer by one": longer_by_one,
+    "valid for a longer bound": for_another_bound,
+    "all its length in one number": one_way,
     "forged proof": forged_proof,
     "another's proof": copied_proof,
     "copied report": copied_report,

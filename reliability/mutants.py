@@ -1,5 +1,5 @@
-"""What outside reviewers found, put back in: eight mutants, C1 to C8, each of which the audit must
-catch, and the parts of the audit that catch them, which must be quiet without.
+"""What outside reviewers found, put back in: nine mutants, C1 to C8 and S1, each of which the audit
+must catch, and the parts of the audit that catch them, which must be quiet without.
 
     python -m reliability.mutants
 """
@@ -25,6 +25,7 @@ from tacit.audit.hostile_questions import Draft
 from tacit.audit.questions import Search, audit_questions, judge_site
 from tacit.audit.recorder import parts
 from tacit.audit.staging import Check
+from tacit.audit.sum_invitations import audit_invitations
 from tacit.learners.query import Invitation, Query
 from tacit.learners.sites import losses, perturbation
 from tacit.learners.sites.losses import HuberHinge, minimise
@@ -33,6 +34,8 @@ from tacit.learners.sites.projection import Projection
 from tacit.learners.sites.train import TrainSite, targets_of
 from tacit.mechanisms.streams import seeded
 from tacit.owner.gate import Gate
+from tacit.owner.ledger import Book
+from tacit.owner.ledger_entries import Entry
 from tacit.service.device.client import Link
 from tacit.service.device.join import Joining
 from tacit.service.device.member import Member, PeerMember
@@ -250,6 +253,24 @@ def _polls(mutated: bool) -> list[Check]:
     return [Check(row.name, row.sound, f"{row.right} of {row.pairs}") for row in rows]
 
 
+# S1: sums of two servers
+# ----------------------------------------------------------------------------------------------
+
+
+class AnswersInvitations(Gate):
+    """A sum is known by the invitation that it came in."""
+
+    def _answered(self, book: Book, owner: str, invitation: Invitation) -> Entry | None:
+        return book.find(owner, invitation.digest, self._pin)
+
+    def _entry(self, invitation: Invitation, *given: Any) -> Entry:
+        return replace(super()._entry(invitation, *given), digest=invitation.digest)
+
+
+def _invitations(mutated: bool) -> list[Check]:
+    return [audit_invitations(AnswersInvitations if mutated else Gate)]
+
+
 MUTANTS = (
     Mutant("C1", "the gate leaves when it is done", "clock, through gate and member", _clock),
     Mutant(
@@ -279,13 +300,14 @@ MUTANTS = (
     Mutant("C6", "enrolment sends names", "device: what is sent", _enrolment),
     Mutant("C7", "work and memory without a bound", "questions: time, memory", _memory),
     Mutant("C8", "a peer's own model before the next poll", "clock: polls", _polls),
+    Mutant("S1", "a half for every invitation to one sum", "sums: invitations", _invitations),
 )
 
 
 def main() -> None:
     """Exit with 1 unless every mutant is caught and nothing else is."""
     parser = argparse.ArgumentParser(prog="python -m reliability.mutants", description=__doc__)
-    parser.add_argument("--only", action="append", help="C1 to C8; repeat for several")
+    parser.add_argument("--only", action="append", help="C1 to C8, S1; repeat for several")
     chosen = parser.parse_args().only
     table = Table("", "put back in", "part of the audit", "caught by", "without it")
     good = True

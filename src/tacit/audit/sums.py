@@ -35,6 +35,7 @@ from scipy.stats import beta, chisquare, norm, poisson, rankdata
 
 from tacit._util.types import BoolArray, FloatArray, IntArray, WordArray
 from tacit.audit.staging import Check
+from tacit.audit.sum_invitations import audit_invitations
 from tacit.audit.sum_views import WorldView, audit_words
 from tacit.mechanisms.spaces import Ball
 from tacit.mechanisms.streams import Stream, secure
@@ -145,7 +146,9 @@ def _both_ways(vector: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def audit_sums(trials: int, stream: Stream, noise: Noise | None = None) -> Iterator[Check]:
-    """Views, noise and price of every law; noise as servers draw it, unless it is given."""
+    """Views, noise and price of every law, noise as servers draw it, unless it is given; and what
+    a gate says to one sum in several invitations.
+    """
     for case in sum_cases():
         runs = Runs.of(case, trials, stream.child(case.name), noise)
         views = audit_views(runs)
@@ -165,6 +168,7 @@ def audit_sums(trials: int, stream: Stream, noise: Noise | None = None) -> Itera
         )
         yield Check(f"{case.name}, noise", all(row.sound for row in rows), seen)
         yield audit_price(case)
+    yield audit_invitations()
 
 
 # What is seen of one owner

@@ -196,7 +196,7 @@ def _check(found: _Findings, parts: list[Part], sizes: _Sizes, seed: int, screen
             shown = partial(told, what="non-interference")
             found.differences = list(non_interference(seeded(seed), progress=shown))
     if Part.SUMS in parts:
-        checks, count = found.checks.setdefault(Part.SUMS, []), 3 * len(sum_cases())
+        checks, count = found.checks.setdefault(Part.SUMS, []), 4 * len(sum_cases()) + 1
         with bar(screen) as told:
             told(0, count, "sums")
             for check in audit_sums(sizes.reports // _REPORTS_A_RUN, seeded(seed)):

@@ -280,10 +280,15 @@ class Invitation:
         """The identity of this invitation: a hash of its canonical bytes."""
         return digest_of(self)
 
+    @cached_property
+    def sum_digest(self) -> bytes | None:
+        """The name of the sum that it asks for, if it does."""
+        return self.query.sum_digest
+
     @property
     def answered_as(self) -> bytes:
         """By what a ledger knows an answer to it: this invitation, or the sum that it asks for."""
-        return self.query.sum_digest or self.digest
+        return self.sum_digest or self.digest
 
 
 def write_bound(value: float) -> str:

@@ -200,7 +200,7 @@ class Gate(ReportMaker):
         owner is once, in whatever invitations and by whichever campaign it is asked for: twice it
         would have twice the length, beside noise for one.
         """
-        name = invitation.query.sum_digest
+        name = invitation.sum_digest
         before = None if name is None else book.find(owner, name, None)
         return before or book.find(owner, invitation.digest, self._pin)
 
