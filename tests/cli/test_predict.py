@@ -203,7 +203,7 @@ def test_export_writes_graphs_and_cards(folder, model):
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
 def test_a_full_disk_is_one_line_and_leaves_nothing(model, folder, tmp_path, monkeypatch, name):
     monkeypatch.setattr("tacit.cli.predict._BLOCK", 50)
-    monkeypatch.setattr("tacit._util.checks._TRIED", 512)
+    monkeypatch.setattr("tacit._util.file_checks._TRIED", 512)
     given = ["predict", str(model), str(folder / "new.csv"), "--out", str(tmp_path / name)]
     with room_for(1024):
         result = run(app, given)

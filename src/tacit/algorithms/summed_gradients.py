@@ -154,7 +154,9 @@ class SummedGradients:
             return Gradient(self.map, weights, _FAR, self._radius)
         axes = np.ascontiguousarray(self._axes.seen[:, self._turned_down].T)
         parts = self._said[self._turned_down]
-        return MetricGradient(self.map, weights, _FAR, self._radius, axes, parts)
+        return MetricGradient(
+            self.map, weights, reach=_FAR, radius=self._radius, axes=axes, parts=parts
+        )
 
     @property
     def model(self) -> ScoreModel:
