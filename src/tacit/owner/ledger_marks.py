@@ -93,7 +93,8 @@ def write_mark(path: Path, mark: Mark) -> SeenMark:
     one draft. A mark that is a link, to a share say, stays one: what it leads to is replaced.
     """
     data = encode(mark)
-    path = Path(os.path.realpath(path))
+    if os.path.islink(path):
+        path = Path(os.path.realpath(path))
     parent, draft = os.path.dirname(path) or ".", f"{path}.draft"
     try:  # what a kill leaves behind is overwritten, not left to pile up
         handle = os.open(draft, _DRAFT, 0o600)
