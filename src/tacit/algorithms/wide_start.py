@@ -2,7 +2,7 @@
 public rows alone, and the data user's own model beside it. Why so: summed_gradients.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, folds_of
-from tacit.algorithms.public_curvature import curvatures
 from tacit.algorithms.wide_features import BY_HEART, Mix, wide_map
 from tacit.data.cohort import Public
 from tacit.learners.models.features import FeatureMap, Joined
@@ -19,7 +18,9 @@ from tacit.learners.models.scores import ModelScores, contrasts, softmax, temper
 
 _OWN = 0.02  # squared length of what the data user's own model says
 _LOUDEST = 3.0  # part of a model's scores in a mix, at most: rows may all be told apart
-_VARIANCES = (1.0, 4.0, 16.0, 64.0, 256.0)  # of coefficients, before anything is known
+# of coefficients, before anything is known; few rows cannot tell that there is little to find
+_VARIANCES = (1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, 256.0)
+_LEAST_OF_FEW = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +54,16 @@ class WideStart:
 
     @classmethod
     def _alone(cls, public: Public, mix: Mix) -> "WideStart":
+        least = 0.0 if len(public.y) >= BY_HEART else _LEAST_OF_FEW
+        variance, left_out = _best_out_of_fold(
+            public, mix, [each for each in _VARIANCES if each >= least]
+        )
         features = wide_map(public, mix)
         phi = features.transform(public.X)
-        coefficients, variance, scores = _fit_wide(phi, public.y, public.classes)
-        left_out = _out_of_fold(public, mix, variance)
+        (coefficients,) = _fit_wide(phi, public.y, public.classes, [variance])
         # at the temperature that the data user's own model has had as well
         loss = _loss(temperature(left_out, public.y) * left_out, public.y)
+        scores = phi @ coefficients.T @ contrasts(public.classes).T
         return cls(features, phi, coefficients, variance, scores, left_out=left_out, loss=loss)
 
     def _beside(self, own: PublicModel, of_own: float, of_this: float) -> "WideStart":
@@ -104,37 +109,42 @@ def _parts_of(own: FloatArray, wide: FloatArray, labels: IntArray) -> tuple[floa
     return float(found.x[0]), float(found.x[1])
 
 
-def _fit_wide(
-    phi: FloatArray, labels: IntArray, classes: int, variances: Sequence[float] = _VARIANCES
-) -> tuple[FloatArray, float, FloatArray]:
-    """Likeliest coefficients, their variance, and scores; fitted in the space of the rows: as many
-    unknowns as rows, however many features.
+def _best_out_of_fold(
+    public: Public, mix: Mix, variances: Sequence[float]
+) -> tuple[float, FloatArray]:
+    """The variance of coefficients that predicts rows left out best, and scores of public rows by
+    starts that have not seen them, forests included.
     """
-    values, vectors = np.linalg.eigh(phi @ phi.T)
-    kept = values > 1e-10 * max(values[-1], 1e-300)
-    root = vectors[:, kept] * np.sqrt(values[kept])
-    back = phi.T @ (vectors[:, kept] / np.sqrt(values[kept]))
-    matrix, hot = contrasts(classes), np.eye(classes)[labels]
-    found, guess = [], np.zeros((root.shape[1], classes - 1))
-    for variance in variances:
-        guess = _likeliest(root, hot, matrix, variance, guess)
-        scores = root @ guess @ matrix.T
-        loss = _loss(_scores_unseen(root, scores, hot, variance), labels)
-        found.append((loss, variance, guess, scores))
-    _, variance, best, scores = min(found, key=lambda each: each[0])
-    return (back @ best).T, variance, scores
-
-
-def _out_of_fold(public: Public, mix: Mix, variance: float) -> FloatArray:
-    """Scores of public rows by starts that have not seen them, forests included."""
-    folds, scores = folds_of(public.y), np.zeros((len(public.y), public.classes))
+    folds, matrix = folds_of(public.y), contrasts(public.classes)
+    scores = np.zeros((len(variances), len(public.y), public.classes))
     for fold in np.unique(folds):
         out = folds == fold
         rest = Public(public.X[~out], public.y[~out], public.classes)
         features = wide_map(rest, mix)
-        fitted = _fit_wide(features.transform(rest.X), rest.y, rest.classes, (variance,))[0]
-        scores[out] = features.transform(public.X[out]) @ fitted.T @ contrasts(rest.classes).T
-    return scores
+        phi = features.transform(public.X[out])
+        fitted = _fit_wide(features.transform(rest.X), rest.y, rest.classes, variances)
+        for place, each in enumerate(fitted):
+            scores[place, out] = phi @ each.T @ matrix.T
+    best = min(range(len(variances)), key=lambda place: _loss(scores[place], public.y))
+    return variances[best], scores[best]
+
+
+def _fit_wide(
+    phi: FloatArray, labels: IntArray, classes: int, variances: Sequence[float]
+) -> Iterator[FloatArray]:
+    """Likeliest coefficients for each variance of them; fitted in the space of rows or of features,
+    whichever is smaller.
+    """
+    root, back = phi, np.eye(phi.shape[1])
+    if len(phi) < phi.shape[1]:
+        values, vectors = np.linalg.eigh(phi @ phi.T)
+        kept = values > 1e-10 * max(values[-1], 1e-300)
+        root = vectors[:, kept] * np.sqrt(values[kept])
+        back = phi.T @ (vectors[:, kept] / np.sqrt(values[kept]))
+    hot, found = np.eye(classes)[labels], np.zeros((root.shape[1], classes - 1))
+    for variance in variances:
+        found = _likeliest(root, hot, variance, found)
+        yield (back @ found).T
 
 
 def _loss(scores: FloatArray, labels: IntArray) -> float:
@@ -143,10 +153,9 @@ def _loss(scores: FloatArray, labels: IntArray) -> float:
     return float(-np.log(np.maximum(likely, 1e-12)).mean())
 
 
-def _likeliest(
-    root: FloatArray, hot: FloatArray, matrix: FloatArray, variance: float, guess: FloatArray
-) -> FloatArray:
+def _likeliest(root: FloatArray, hot: FloatArray, variance: float, guess: FloatArray) -> FloatArray:
     """The mode of prior and labels, from a guess on."""
+    matrix = contrasts(hot.shape[1])
 
     def loss(flat: Any) -> tuple[float, Any]:
         theta = flat.reshape(guess.shape)
@@ -159,17 +168,3 @@ def _likeliest(
     start: Any = guess.ravel()
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(found.x).reshape(guess.shape)
-
-
-def _scores_unseen(
-    root: FloatArray, scores: FloatArray, hot: FloatArray, variance: float
-) -> FloatArray:
-    """Scores of each row had its label not been seen: one Newton step back, theta - P phi r / (1 -
-    w h) for a row with residual r, curvature w and leverage h = phi^T P phi.
-    """
-    chances = softmax(scores)
-    weights = curvatures(chances)
-    precision = (root * weights[:, np.newaxis]).T @ root + np.eye(root.shape[1]) / variance
-    leverage = (root * np.linalg.solve(precision, root.T).T).sum(axis=1)
-    part = leverage / np.maximum(1 - weights * leverage, 1e-3)
-    return np.asarray(scores - part[:, np.newaxis] * (hot - chances))
