@@ -217,7 +217,11 @@ def _shares_sum(draft: Draft, rng: Generator, steps: int) -> Query:
     law = VectorTerms.of(asked.learner.space(asked.facts), EPSILON, float(rng.choice([0.0, DELTA])))
     if draft.odd:
         radius, step = draft.mix(np.array([law.radius, law.step]), rng).tolist()
-        law = replace(law, radius=radius, step=step, bits=int(rng.integers(2, 7)))
+        bits = int(rng.integers(2, 7))
+        largest = (1 << (bits - 1)) - 1
+        # any bounds that there may be: a share that exceeds them is lowered until it does not
+        bound, reach = (int((law.dim * most) ** rng.random()) for most in (largest**2, largest))
+        law = replace(law, radius=radius, step=step, bound=bound, reach=reach, bits=bits)
     if rng.random() < 0.3:
         law = RecordTerms.at_sites(law, int(2.0 ** rng.uniform(0, 16)))
     number = int(rng.choice([1, (1 << 62) - 1]))

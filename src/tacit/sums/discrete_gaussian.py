@@ -23,6 +23,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from math import erfc, exp, inf, isqrt, nextafter, sqrt
+from sys import float_info
 
 import numpy as np
 
@@ -99,7 +100,9 @@ def _delta_at_most(length: float, epsilon: float) -> float:
     """
     near = erfc((epsilon / length - length / 2) / sqrt(2)) / 2
     far = erfc((epsilon / length + length / 2) / sqrt(2)) / 2
-    hidden = exp(epsilon) * far if epsilon < _LARGEST_EXPONENT else 0.0
+    # below the least normal float a tail has fewer digits, and would be rounded up
+    known = epsilon < _LARGEST_EXPONENT and far >= float_info.min
+    hidden = exp(epsilon) * far if known else 0.0
     return near * (1 + _SAFE) - hidden * (1 - _SAFE)
 
 

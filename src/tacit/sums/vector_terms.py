@@ -319,10 +319,10 @@ def round_shares(shares: object, terms: VectorTerms, stream: Stream) -> IntArray
         left = np.arange(len(mine))
         for attempt in range(_ATTEMPTS):
             tape = stream.words(owners[left], attempt * words, words)
-            left = left[~_round(mine, left, tape, rounding, out)]
+            last = attempt == _ATTEMPTS - 1
+            left = left[~_round(mine, left, tape, rounding, last, out)]
             if not left.size:
                 return
-        _round_down(mine, left, rounding, out)
 
     spread(work, pieces(len(rows), least=_BLOCK, most=_BLOCK))
     return rounded
@@ -396,9 +396,17 @@ class _Rounding(NamedTuple):
 
 @kernel
 def _round(
-    shares: FloatArray, which: IntArray, tape: WordArray, rounding: _Rounding, out: AnyArray
+    shares: FloatArray,
+    which: IntArray,
+    tape: WordArray,
+    rounding: _Rounding,
+    last: bool,
+    out: AnyArray,
 ) -> AnyArray:
-    """Some of the shares rounded, each by the coins of its tape; answers which keep the limits."""
+    """Some of the shares rounded, each by the coins of its tape; answers which keep the limits:
+    all, if this is the `last` attempt. One kernel, so that no long share is the first for which
+    something is compiled.
+    """
     done = np.empty(len(which), dtype=np.bool_)
     some = np.empty((2, _TOGETHER, shares.shape[1]))
     for first in range(0, len(which), _TOGETHER):
@@ -406,6 +414,9 @@ def _round(
         for i in range(len(rows)):
             to = out[which[first + i]]
             done[first + i] = _round_row(rows[i], tape[first + i], rounding, to)
+            if last and not done[first + i]:
+                _round_down(rows[i], rounding, to)
+                done[first + i] = True
     return done
 
 
@@ -448,21 +459,22 @@ def _round_row(row: FloatArray, tape: WordArray, rounding: _Rounding, out: AnyAr
 
 
 @kernel
-def _round_down(shares: FloatArray, which: IntArray, rounding: _Rounding, out: AnyArray) -> None:
-    """Some of the shares rounded towards zero, and down until the limits are kept."""
-    some = np.empty((2, 1, shares.shape[1]))
-    for place in range(len(which)):
-        row = _in_steps(shares, which[place : place + 1], rounding, some)[0]
-        numbers, squares, sizes = out[which[place]], 0, 0
+def _round_down(row: FloatArray, rounding: _Rounding, out: AnyArray) -> None:
+    """Each entry towards zero; then the largest one, of several the first, by one until the limits
+    are kept: all of a size before any of the next, so that it takes a time like that of rounding.
+    """
+    squares, sizes = 0, 0
+    for j in range(len(row)):
+        # no whole number holds all floats
+        size = int(min(np.floor(abs(row[j])), float(rounding.largest)))
+        out[j] = size if row[j] >= 0 else -size
+        squares += size * size
+        sizes += size
+    for size in range(rounding.largest, 0, -1):
         for j in range(len(row)):
-            # no whole number holds all floats
-            size = int(min(np.floor(abs(row[j])), float(rounding.largest)))
-            numbers[j] = size if row[j] >= 0 else -size
-            squares += size * size
-            sizes += size
-        while squares > rounding.bound or sizes > rounding.reach:
-            largest = int(np.argmax(np.abs(numbers)))
-            size = abs(numbers[largest])
-            numbers[largest] += -1 if numbers[largest] > 0 else 1
-            squares -= 2 * size - 1
-            sizes -= 1
+            if squares <= rounding.bound and sizes <= rounding.reach:
+                return
+            if abs(out[j]) == size:
+                out[j] += -1 if out[j] > 0 else 1
+                squares -= 2 * size - 1
+                sizes -= 1
