@@ -1,12 +1,18 @@
 """The dashboard's queries, asked of a real Prometheus that watches two campaigns and a helper on
-loopback.
+loopback; and the dashboard as a picture.
 
 A coordinator of two campaigns is served with its figures on a port of their own; an owner reports
 to both, and strangers are refused. A helper keeps a batch. Prometheus, whose program must be on the
 PATH, reads the figures every few seconds. Then every query of every panel is asked. It must give
 something, every value must be a number, and a panel's lines must have names that tell them apart.
+What Grafana would trip over in the file is said as well.
 
     python -m benchmarks.service.dashboard
+
+With --draw both services run in processes of their own for a while, with owners who come and
+strangers who are refused, and Grafana's own components draw what Prometheus saw of it:
+
+    python -m benchmarks.service.dashboard --draw out/dashboard
 """
 
 import argparse
@@ -15,14 +21,10 @@ import json
 import math
 import os
 import re
-import shutil
-import socket
-import subprocess
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from benchmarks.doorstep import Doorstep
 from benchmarks.loopback import serve
+from benchmarks.service.board import faults
+from benchmarks.service.drawing import ask_panels, build, draw, tools, with_choices
+from benchmarks.service.lively import live, services
+from benchmarks.service.prometheus import MissingError, at, program, prometheus
 from tacit.mechanisms.spaces import Ball
 from tacit.service.helper import Helper, Sheets, Speaker
 from tacit.sums.halves import Batch, SumTerms
@@ -42,8 +48,11 @@ BOARD = Path(__file__).parents[2] / "docs" / "grafana" / "tacit.json"
 _SCRAPES = 6.0  # seconds in which there is one
 _PATIENCE = 60.0  # seconds for a query to give something
 _TIMES = 3  # that everybody comes
+_OFTEN = 3.0  # seconds between looks of what is drawn
+_LEAST = 60.0  # seconds in which every rate has something to go by
+_ENDED = 143  # as a shell says it
 _LABEL = re.compile(r"\{\{(\w+)\}\}")
-_CHOSEN = {"$campaign": ".*", "$__rate_interval": "1m"}  # what Grafana puts in
+_CHOSEN = {"$__rate_interval": "1m"}
 _VALUES = re.compile(r"label_values\((\w+), (\w+)\)")
 
 
@@ -60,62 +69,13 @@ def queries(board: dict[str, Any]) -> list[tuple[str, str, str]]:
         if choice["type"] == "query":
             metric, label = _VALUES.findall(choice["query"]["query"])[0]
             found.append((choice["label"], f"count by ({label}) ({metric})", f"{{{{{label}}}}}"))
-    return [(title, _with_choices(expression), legend) for title, expression, legend in found]
-
-
-def _with_choices(expression: str) -> str:
-    for name, chosen in _CHOSEN.items():
-        expression = expression.replace(name, chosen)
-    return expression
-
-
-@contextmanager
-def prometheus(program: str, watched: Sequence[str], folder: Path) -> Iterator[httpx.Client]:
-    """Prometheus on a free port, reading what some addresses show; ended at the end."""
-    settings = {
-        "global": {"scrape_interval": "5s"},
-        "scrape_configs": [
-            {
-                "job_name": "tacit",
-                "static_configs": [{"targets": [each.split("//")[1] for each in watched]}],
-            }
-        ],
-    }
-    (folder / "prometheus.yml").write_text(json.dumps(settings))  # which YAML is, too
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [
-        program,
-        f"--config.file={folder / 'prometheus.yml'}",
-        f"--storage.tsdb.path={folder / 'data'}",
-        f"--web.listen-address=127.0.0.1:{port}",
+    return [
+        (title, with_choices(expression, _CHOSEN), legend) for title, expression, legend in found
     ]
-    with (folder / "prometheus.log").open("wb") as log:
-        running_program = subprocess.Popen(command, stdout=log, stderr=log)
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as client:
-            _wait_for(client)
-            yield client
-    finally:
-        running_program.terminate()
-        running_program.wait(60)
 
 
-def _wait_for(client: httpx.Client, seconds: float = 120.0) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        try:
-            if client.get("/-/ready").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.5)
-    raise RuntimeError("Prometheus was not ready in time")
-
-
-def fault(found: dict[str, Any], legend: str) -> str:
+def fault(series: list[dict[str, Any]], legend: str) -> str:
     """What is wrong with an answer; nothing, where all is well."""
-    series = found.get("data", {}).get("result", [])
     if not series:
         return "gives nothing"
     if not all(math.isfinite(float(each["value"][1])) for each in series):
@@ -147,10 +107,11 @@ def keeping_helper(folder: Path) -> Helper:
     side, campaign = CoordinatorSide(Batch(bytes(32), 1, 1, servers), ours), os.urandom(32)
     made = Helper(theirs, Sheets(folder / "helper.db"), [campaign.hex()])
     made.check(encode(side.block([])), Speaker(campaign.hex(), side.bond(campaign).hex()))
+    made.watch.observe("check", 200, 0.01)  # as what is in front of it says
     return made
 
 
-def measure(program: str, folder: Path) -> list[tuple[str, str, int, str]]:
+def measure(folder: Path) -> list[tuple[str, str, int, str]]:
     """Title, expression, lines and fault of every query."""
 
     async def main() -> list[tuple[str, str, int, str]]:
@@ -158,7 +119,7 @@ def measure(program: str, folder: Path) -> list[tuple[str, str, int, str]]:
             with (
                 serve(door.watch.app()) as first,
                 serve(keeping_helper(folder).watch.app()) as second,
-                prometheus(program, (first, second), folder) as client,
+                prometheus((first, second), folder) as client,
             ):
                 await visit(door)
                 return [
@@ -175,27 +136,90 @@ def ask(client: httpx.Client, expression: str, legend: str) -> tuple[int, str]:
     """
     until = time.monotonic() + _PATIENCE
     while True:
-        found = client.get("/api/v1/query", params={"query": expression}).json()
-        wrong, lines = fault(found, legend), len(found.get("data", {}).get("result", []))
+        try:
+            found = at(client, expression)
+        except ValueError as problem:
+            return 0, str(problem)
+        wrong = fault(found, legend)
         if not wrong or time.monotonic() > until:
-            return lines, wrong
+            return len(found), wrong
         time.sleep(1.0)
 
 
+def picture(out: Path, seconds: float) -> list[str]:
+    """Draw the dashboard, after so many seconds of two campaigns, into a folder; titles of panels
+    that have nothing to show. What the pictures are made of stays beside them, as asked.json.
+    """
+    npm, browser = tools()
+    program()  # not to be missed only when all the others are there
+    page = build(npm)
+    board = json.loads(BOARD.read_text())
+    with tempfile.TemporaryDirectory() as folder, services(Path(folder)) as stage:
+        watched = [f"http://127.0.0.1:{port}" for port in (stage.figures, stage.helper_figures)]
+        with prometheus(watched, Path(folder), _OFTEN) as client:
+            began = time.time()
+            live(stage, seconds)
+            asked = ask_panels(client, board, (began, time.time()), _OFTEN)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "asked.json").write_text(json.dumps(asked))
+    for made in draw(asked, page, browser, out):
+        print(made)
+    answers = {panel["title"]: asked["answers"][panel["id"]] for panel in board["panels"]}
+    return [title for title, found in answers.items() if found and not all(found)]
+
+
 def main() -> None:
-    """Print what every query gives; exit status 1 when one is wrong, 2 without Prometheus."""
-    argparse.ArgumentParser(
-        prog="python -m benchmarks.service.dashboard", description=__doc__
-    ).parse_args()
-    program = shutil.which("prometheus")
-    if program is None:
-        sys.exit("prometheus must be on the PATH")
+    """Print what every query gives, or where the pictures are; exit status 1 when a query is wrong
+    or a panel is empty, 2 where a program is missing.
+    """
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.service.dashboard",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--draw",
+        type=Path,
+        metavar="FOLDER",
+        help="draw dashboard-light.png and dashboard-dark.png there instead (needs npm, which "
+        "fetches Grafana's components the first time, and chromium)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=150.0, help="of what the picture shows (default: 150)"
+    )
+    asked = parser.parse_args()
+    if not asked.seconds >= _LEAST:
+        parser.error(f"--seconds must be {_LEAST:g} or more")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_ENDED))  # and end what was started
+    try:
+        if asked.draw is not None:
+            good = say_empty(picture(asked.draw, asked.seconds))
+        else:
+            program()
+            good = say_rows()
+    except MissingError as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
+    sys.exit(0 if good else 1)
+
+
+def say_empty(titles: list[str]) -> bool:
+    """Whether every panel has something to show."""
+    for title in titles:
+        print(f"nothing to show: {title}")
+    return not titles
+
+
+def say_rows() -> bool:
+    """Whether the file is sound and every query good; each is printed."""
+    unsound = faults(json.loads(BOARD.read_text()))
+    for each in unsound:
+        print(f"unsound: {each}")
     with tempfile.TemporaryDirectory() as folder:
-        rows = measure(program, Path(folder))
+        rows = measure(Path(folder))
     for title, expression, lines, wrong in rows:
         print(f"{lines:3} lines  {wrong or 'good':22}  {title}: {expression}")
-    if any(wrong for *_, wrong in rows):
-        sys.exit(1)
+    return not unsound and not any(wrong for *_, wrong in rows)
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ class Plan:
     start: int | None = None  # owners that must have enrolled; None: all people
     crowd: bool = False  # thousands of connections from this machine, as from a proxy
     neighbour: bool = False  # another campaign of the same people, on the same coordinator
+    watch: bool = False  # both servers show their figures to operators
 
     @property
     def helped(self) -> bool:
@@ -107,6 +108,8 @@ class Stage:
     port: int = field(default_factory=free_port)
     door: int | None = None
     helper: int = field(default_factory=free_port)
+    figures: int = field(default_factory=free_port)
+    helper_figures: int = field(default_factory=free_port)
     _client: httpx.Client = field(init=False, repr=False)
     _verify: ssl.SSLContext | bool = field(init=False, repr=False)
 
@@ -168,6 +171,7 @@ class Stage:
             str(self.folder / "helper"),
             "--port",
             str(self.helper),
+            *self._watched(self.helper_figures),
         ]
         self.processes.start("helper", tacit("helper", *options, *self._served(), clock=clock))
 
@@ -194,6 +198,7 @@ class Stage:
             self.database,
             "--state",
             str(self.folder / "state"),
+            *self._watched(self.figures),
         ]
         options += ["--workers", str(self.plan.workers)] if self.plan.workers > 1 else []
         options += ["--trusted-proxy", "127.0.0.1"] if self.plan.crowd else []
@@ -201,6 +206,9 @@ class Stage:
         served = self.folder / ("campaigns" if self.plan.neighbour else "campaign.toml")
         command = tacit("serve", str(served), *options, *self._served(), clock=clock)
         self.processes.start("coordinator", command)
+
+    def _watched(self, port: int) -> list[str]:
+        return ["--watch", str(port)] if self.plan.watch else []
 
     def _served(self) -> list[str]:
         """Options of both servers."""
@@ -260,7 +268,11 @@ class Stage:
     def start_neighbours(self) -> None:
         """Have the same people take part in the other campaign, from homes of their own."""
         for number in range(self.plan.people.processes):
-            self._start_owners(number, None, NEIGHBOUR)
+            self.start_neighbour(number)
+
+    def start_neighbour(self, number: int) -> None:
+        """One process of them."""
+        self._start_owners(number, None, NEIGHBOUR)
 
     def _start_owners(self, number: int, clock: Clock | None, campaign: str = TRIAL) -> None:
         people = self.plan.people
