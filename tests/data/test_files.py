@@ -288,6 +288,38 @@ def test_settings_that_are_nested_too_deep_are_an_error_of_the_file(tmp_path, re
         reader(file)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "classes = [[1], [2]]\n[features]\na = { low = 0, high = 1 }",
+        "classes = [nan, nan]\n[features]\na = { low = 0, high = 1 }",
+        "classes = [1, 2]\n[features]\na = { values = [{ b = 1 }, { b = 2 }] }",
+        "classes = [1, 2]\n[features]\na = { low = 1, high = 0 }",
+    ],
+)
+def test_a_schema_of_what_no_row_has_is_an_error_of_the_file(tmp_path, text):
+    with pytest.raises(ValueError, match=r"s\.toml: "):
+        read_schema(wrote(tmp_path, text, "s.toml"))
+
+
+@pytest.mark.parametrize("reader", [read_schema, Policy.read, entries])
+def test_settings_are_utf8_with_or_without_a_mark(tmp_path, reader):
+    """Editors that write a mark were told "Invalid statement (at line 1, column 1)"."""
+    text = (
+        "classes = [1, 2]\n[features]\na = { low = 0, high = 1 }"
+        if reader is read_schema
+        else "epsilon_per_release = 1\nepsilon_total = 1"
+    )
+    file = tmp_path / "s.toml"
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert reader(file)
+    file.write_bytes(text.encode("utf-16"))
+    with pytest.raises(ValueError, match=r"s\.toml cannot be read as a .*: save it as UTF-8"):
+        reader(file)
+    with pytest.raises(ValueError, match="cannot be read as a"):
+        reader(tmp_path)
+
+
 @pytest.mark.parametrize("beside", [True, False, 1.0, "1", "true", None, float("nan")])
 def test_no_value_changes_how_another_is_read(beside):
     """True equals 1 in Python, and says something else: whichever comes first."""

@@ -7,7 +7,6 @@ file says all that. Rows whose class the schema does not know are not learned fr
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from tacit._util.checks import bad
 from tacit._util.file_checks import listed, some_of
+from tacit._util.settings import read_settings
 from tacit._util.types import AnyArray
 from tacit.data.cohort import Public
 from tacit.data.number_target import NumberSchema, Range
@@ -220,10 +221,7 @@ def _take_schema(table: UserTable, roles: ColumnRoles) -> tuple[Schema, list[str
 def read_schema(path: str | Path) -> Schema:
     """The schema in a TOML file; features in their order there."""
     file = Path(path)
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise ValueError(f"{file} cannot be read as a schema: {problem}") from problem
+    content = read_settings(file, "schema")
     features, classes = content.get("features"), content.get("classes")
     if (
         set(content) != {"features", "classes"}
@@ -233,21 +231,33 @@ def read_schema(path: str | Path) -> Schema:
         raise ValueError(
             f"{file} must have classes = [...] and a table [features], and nothing else"
         )
-    return Schema(
-        tuple(_read_feature(file, name, given) for name, given in features.items()), tuple(classes)
-    )
+    try:
+        if not all(map(_is_one, classes)):
+            raise bad("classes", "texts and numbers", classes)
+        read = tuple(_read_feature(name, given) for name, given in features.items())
+        return Schema(read, tuple(classes))
+    except ValueError as problem:
+        raise ValueError(f"{file}: {problem}") from None
 
 
-def _read_feature(file: Path, name: str, given: Any) -> Number | Category:
+def _is_one(value: Any) -> bool:
+    """Whether a row may have this value: no list, no table, and nothing that differs from itself,
+    as nan does.
+    """
+    return not isinstance(value, list | dict) and value == value
+
+
+def _read_feature(name: str, given: Any) -> Number | Category:
     match given:
         case {"low": int() | float() as low, "high": int() | float() as high, **rest} if not rest:
             return Number(name, low, high)
-        case {"values": [one], **rest} if not rest:
+        case {"values": [one], **rest} if not rest and _is_one(one):
             return Category.among(name, [one])
-        case {"values": list() as values, **rest} if not rest:
+        case {"values": list() as values, **rest} if not rest and all(map(_is_one, values)):
             return Category(name, tuple(values))
     raise ValueError(
-        f"{file}: feature {name!r} must be {{ low = ..., high = ... }} or {{ values = [...] }}"
+        f"feature {name!r} must be {{ low = ..., high = ... }} or {{ values = [...] }}, of texts "
+        "and numbers"
     )
 
 

@@ -208,7 +208,7 @@ budget of 2 has 0.5 left: nobody was asked
 
     def _open(self) -> sqlite3.Connection:
         if self.file is not None:
-            make_private(self.file)
+            make_private(self.file, "budget", "Budget")
         made = sqlite3.connect(
             self.file or ":memory:", isolation_level=None, check_same_thread=False
         )
@@ -216,13 +216,9 @@ budget of 2 has 0.5 left: nobody was asked
             if self.file is not None:
                 use_journal(made)
             made.executescript(_TABLES)
-        except sqlite3.DatabaseError as problem:
+        except sqlite3.DatabaseError:
             made.close()
-            if problem.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
-                raise
-            raise ValueError(
-                f"{self.file} holds no budget: name a file that Budget made, or one to be made"
-            ) from None
+            raise
         return made
 
 

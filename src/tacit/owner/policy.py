@@ -4,7 +4,6 @@ Budgets are exact: decimals of the file become rationals, and every comparison i
 """
 
 import re
-import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from decimal import Decimal
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit._util.checks import bad, whole
+from tacit._util.settings import read_settings
 from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query
 from tacit.mechanisms.registry import PRIVATE_NAMES, mechanism_by_name
@@ -119,10 +119,7 @@ class Policy:
         """From a TOML file; a name that is not known is refused, so that a misspelt limit is not
         lost.
         """
-        try:
-            content = tomllib.loads(Path(path).read_text(encoding="utf-8"), parse_float=Decimal)
-        except (ValueError, RecursionError) as problem:
-            raise ValueError(f"{path} cannot be read as a policy: {problem}") from None
+        content = read_settings(Path(path), "policy", Decimal)
         known = {field.name for field in fields(cls)}
         if not set(content) <= known:
             raise ValueError(

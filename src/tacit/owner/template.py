@@ -20,7 +20,7 @@ from tacit.learners.owners.sum_query import SealedQuery
 from tacit.learners.query import Invitation, Query, digest_of
 from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
-from tacit.owner.ledger_entries import COUNTS, CampaignId, budget_used
+from tacit.owner.ledger_entries import COUNTS, CampaignId, added_epsilon, budget_used
 from tacit.owner.policy import Policy
 from tacit.wire import encode, message
 from tacit.wire.codec import fields_of, tag_of
@@ -112,7 +112,8 @@ class QuestionForm:
     """Questions that are the example but for the parts `free`, and whose sizes are within `bounds`.
 
     An owner answers at most `times`, at an epsilon of at most `most` each. `total` is what all of
-    it costs at most, where that is less than `times` answers at the epsilon of the example.
+    it costs at most, where that is less than `times` answers at the epsilon of the example. Whoever
+    asks says it: of sums, whose law is fixed, it is no less than what they add up to.
     """
 
     example: Query
@@ -126,6 +127,17 @@ class QuestionForm:
         whole("times", self.times, 1)
         if len({part.path for part in self.free}) < len(self.free):
             raise bad("free", "each part once", [part.path for part in self.free])
+        summed = isinstance(self.example, SealedQuery)
+        if summed and self.total is not None and not rational(self.total) >= self._added_up:
+            raise bad("total", f"what {self.times} sums cost together, or more", self.total)
+
+    @property
+    def _added_up(self) -> Fraction:
+        """What all sums like the example cost together, as a ledger charges them."""
+        query = self.example
+        if query.delta:
+            return added_epsilon(Fraction(0), self.times * query.rho, query.delta)
+        return self.times * rational(query.epsilons[-1])
 
     def objection(self, query: Query) -> str:
         """Why this is not such a question; empty: it is."""

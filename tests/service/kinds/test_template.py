@@ -11,17 +11,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tacit import Cohort, Number, Schema, seeded
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Peer, Roll, Roster
+from tacit.audit.recorder import parts
 from tacit.learners.learner import ReportTerms, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SumQuery
 from tacit.learners.peers.cells import Cells
 from tacit.learners.query import PURPOSE, Answer, Invitation, digest_of
+from tacit.mechanisms.streams import rational
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.template import FreePart, Template
 from tacit.service.kinds.boosting import BoostingTerms
 from tacit.service.kinds.peers import PeerTerms
+from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.wire import WireError
 from tacit.wire.envelopes import open_signed, sign
 from tests.owner.made import KEY, policy
@@ -128,6 +131,25 @@ def test_the_template_is_shown_in_plain_words():
     large = FreePart("attempt", "the attempt", numbers=1, largest=2.0**40)
     assert large.words == f"{large.meaning} (a number up to 1,099,511,627,776)"
     assert replace(large, numbers=0).words == f"{large.meaning} (some of those published)"
+
+
+SUMMED = [role for role in parts() if getattr(role.terms, "budget", None) is not None]
+
+
+@pytest.mark.parametrize("role", SUMMED, ids=lambda role: role.name)
+def test_what_all_sums_cost_together_is_not_for_whoever_asks_to_say(role):
+    """A campaign said epsilon 0.001 in all, and each of its sums was charged 0.5: an owner agreed
+    to what it did not read.
+    """
+    (form,) = role.terms.template().forms
+    with pytest.raises(ValueError, match="total must be what 1 sums cost together, or more"):
+        replace(role.terms, budget=0.001).template()
+    with pytest.raises(ValueError, match="total must be what 9 sums cost together, or more"):
+        replace(form, times=9)
+    query, allowed = form.example, policy(units=("owner", "record"), delta_total="0.1")
+    together = epsilon_of(9 * query.rho, query.delta)
+    assert replace(form, times=9, total=together).cost(allowed) == rational(together)
+    assert together < 9 * query.epsilons[0]
 
 
 def asked_by(terms, public, answer):

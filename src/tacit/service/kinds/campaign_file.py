@@ -3,16 +3,17 @@ kind of campaign, which `register` makes known.
 """
 
 import logging
-import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypedDict, TypeVar
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Self, TypedDict, TypeVar, get_args, get_origin
 
 import httpx
 import numpy as np
 
 from tacit._util.checks import bad, one_of, positive
+from tacit._util.settings import read_settings
 from tacit.data.cohort import Public
 from tacit.data.number_target import NumberSchema, Range
 from tacit.data.sample import ColumnRoles, Sample
@@ -92,8 +93,7 @@ class CampaignSpec(ABC):
     @property
     def readers(self) -> Readers:
         """Who may read what."""
-        status = one_of("status_for", self.status_for, WHO)
-        return Readers(status, one_of("model_for", self.model_for, WHO))
+        return Readers(self.status_for, self.model_for)
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -116,15 +116,29 @@ class CampaignSpec(ABC):
                 else f"unknown {sorted(set(content) - known)}"
             )
             raise ValueError(f"{file}: {wrong}; a campaign of kind {kind!r} has {sorted(known)}")
-        epsilon = content["epsilon"]
-        many = epsilon if isinstance(epsilon, list) else [epsilon]
-        content["epsilon"] = tuple(sorted(positive("epsilon", each) for each in many))
-        for name in {"leave_out", "categories", "target_range"} & set(content):
-            content[name] = tuple(content[name])
-        for name in set(cls.paths) & set(content):
-            content[name] = file.parent / str(content[name])
-        content["deadline"] = float(content.get("deadline", 3600.0))
-        return cls(**content)
+        try:
+            return cls(**cls._take(content, file.parent))
+        except ValueError as problem:
+            raise ValueError(f"{file}: {problem}") from None
+
+    @classmethod
+    def _take(cls, content: dict[str, Any], folder: Path) -> dict[str, Any]:
+        """Entries as a campaign has them; files are in a folder."""
+        many = content["epsilon"] if isinstance(content["epsilon"], list) else [content["epsilon"]]
+        epsilon = sorted(positive("epsilon", each) for each in many)
+        taken = content | {"epsilon": epsilon}
+        for field in fields(cls):
+            if field.name in taken:
+                _check_form(field.name, field.type, taken[field.name])
+        for name, value in taken.items():
+            if isinstance(value, list):
+                taken[name] = tuple(value)
+            elif name in cls.paths:
+                taken[name] = folder / value
+            elif name in ("status_for", "model_for"):
+                one_of(name, value, WHO)
+        deadline = positive("deadline", taken.get("deadline", 3600.0))
+        return taken | {"deadline": deadline}
 
     @abstractmethod
     def prepare(self, sum_key: bytes = b"") -> tuple[CampaignTerms, Public]:
@@ -253,7 +267,33 @@ def register(spec: type[Spec]) -> type[Spec]:
 
 def entries(file: Path) -> dict[str, Any]:
     """What a campaign file says."""
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise ValueError(f"{file} cannot be read as a campaign: {problem}") from problem
+    return read_settings(file, "campaign")
+
+
+_DIGITS = 18  # no message holds whole numbers of 20
+# the values that an entry of a kind takes, and how they are called
+_FORMS: dict[object, tuple[tuple[type, ...], str]] = {
+    str: ((str,), "a text"),
+    Path: ((str,), "the name of a file"),
+    int: ((int,), f"a whole number of at most {_DIGITS} digits"),
+    float: ((int, float), "a number"),
+}
+
+
+def _check_form(name: str, kind: Any, value: Any) -> None:
+    """Refuse a value of another form than an entry of a `kind` has: of a name, of numbers, or of a
+    list of these. Other kinds check their own.
+    """
+    if get_origin(kind) is UnionType:
+        kind = next(each for each in get_args(kind) if each is not NoneType)
+    is_list = get_origin(kind) is tuple
+    form = _FORMS.get(get_args(kind)[0] if is_list else kind)
+    if form is None:
+        return
+    types, words = form
+    values = value if isinstance(value, list) else [value]
+    fits = all(isinstance(each, types) and not isinstance(each, bool) for each in values)
+    if types == (int,):
+        fits = fits and all(abs(each) < 10**_DIGITS for each in values)
+    if not (fits and isinstance(value, list) == is_list):
+        raise bad(name, f"a list, of which each is {words}" if is_list else words, value)
