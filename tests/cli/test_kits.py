@@ -88,15 +88,33 @@ def test_what_is_typed_is_written_down(folder):
     refused = run(app, ["admin", "dismiss", "ada", *state])
     assert "name must be one of" in str(refused.exception)
     records = Records(service.store)
-    assert [(act.who, act.what, act.about) for act in records.acts()] == [
-        ("operator", "invite", "clinic, 3 tokens"),
-        ("operator", "tokens", "2 tokens"),
-        ("operator", "grant", "ada: look, steer"),
-        ("operator", "rekey", "ada"),
-        ("operator", "dismiss", "ada"),
-        ("operator", "withdraw", "5 tokens"),
+    assert {act.who for act in records.acts()} == {"operator"}
+    assert [(act.what, act.about, act.outcome) for act in records.acts()] == [
+        ("invite", "clinic, 3 tokens", "200"),
+        ("tokens", "2 tokens", "200"),
+        ("grant", "ada: look, steer", "200"),
+        ("rekey", "ada", "200"),
+        ("dismiss", "ada", "200"),
+        ("withdraw", "5 tokens", "200"),
+        ("dismiss", "ada", "refused"),
     ]
     assert records.tokens() == []
+    service.close()
+
+
+def test_a_command_that_is_killed_leaves_no_act_without_a_line(folder, monkeypatch):
+    """A file of administrators is in no transaction with the log."""
+    service = running(folder)
+    admin_key(folder / "campaign")
+
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tacit.service.coordinator.keys._write", killed)
+    words = ["--state", "campaign", "--database", "sqlite:///c.db"]
+    run(app, ["admin", "grant", "ada", "--roles", "look", *words])
+    (act,) = Records(service.store).acts()
+    assert (act.what, act.about, act.outcome) == ("grant", "ada: look", "begun")
     service.close()
 
 
@@ -109,6 +127,9 @@ def test_what_is_typed_is_written_down(folder):
         (["invite", "x", "--url", "https://x", "--owners", "999999999999999999"], "make fewer"),
         (["invite", "x", "--url", "https://x", "--days", "1e300"], "days must be at most"),
         (["admin", "grant", "ada", "--roles", "look", "--state", "cmapaign"], "state must be"),
+        (["invite", "x", "x", "--url", "https://x"], "names must be all different"),
+        (["invite", "x", "--url", "https://x?y"], "url must be an address"),
+        (["invite", "x", "--url", "https://x:99999"], "url must be an address"),
     ],
 )
 def test_what_is_typed_wrong_is_refused_and_changes_nothing(folder, words, problem):
@@ -242,3 +263,72 @@ def test_kits_are_read_as_they_were_written_or_not_at_all(folder):
     for name in ("../up", "", "a/b", ".hidden"):
         found = run(app, ["invite", name, "--url", "https://h", "--database", "sqlite:///c.db"])
         assert found.exit_code != 0
+
+
+@pytest.mark.parametrize("sample", ["../mine.csv", "{folder}/mine.csv"])
+def test_a_campaign_does_not_bring_files_from_elsewhere(folder, sample):
+    """They were copied to where they lay from the folder, which was outside of it."""
+    (folder / "served" / "several").mkdir(parents=True)
+    (folder / "other").mkdir()
+    text = CAMPAIGN.replace("mine.csv", sample.format(folder=folder))
+    (folder / "other" / "away.toml").write_text(text)
+    refused = run(app, ["admin", "add", "other/away.toml", "served/several"])
+    assert "sample of other/away.toml must lie beside it, or below" in str(refused.exception)
+    assert [path.name for path in (folder / "served").rglob("*")] == ["several"]
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [('status_for = "all"', "status_for must be one of"), ('test = "no.csv"', "is not there")],
+)
+def test_what_could_not_be_served_is_not_added(folder, more, problem):
+    (folder / "several").mkdir()
+    (folder / "odd.toml").write_text(f"{CAMPAIGN}{more}\n")
+    refused = run(app, ["admin", "add", "odd.toml", "several"])
+    assert problem in str(refused.exception)
+    assert list((folder / "several").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["join", "https://localhost:1", "--policy", "p.toml", "--token", "@{file}"],
+        ["join", "https://localhost:1", "--policy", "p.toml", "--tokens", "{file}"],
+        ["join", "https://localhost:1", "--policy", "p.toml", "--peers", "{file}"],
+        ["serve", "campaign.toml", "--storage-key", "@{file}"],
+    ],
+    ids=["token", "tokens", "peers", "storage key"],
+)
+@pytest.mark.parametrize("content", [b"\xff\xfe", None], ids=["no text", "a folder"])
+def test_a_file_of_keys_or_tokens_that_cannot_be_read_is_named(folder, words, content):
+    """What was told was "'utf-8' codec can't decode byte 0xff", of no file."""
+    Path("p.toml").write_text("epsilon_per_release = 8\nepsilon_total = 8\n")
+    file = folder / "odd"
+    file.mkdir() if content is None else file.write_bytes(content)
+    data = ["--data", "people.csv"] if words[0] == "join" else ["--port", "0"]
+    refused = run(app, [*(word.format(file=file) for word in words), *data])
+    assert f"{file} cannot be read as " in str(refused.exception)
+
+
+def test_what_is_over_is_told_by_its_name(folder):
+    service, url = running(folder), ["--database", "sqlite:///c.db"]
+    with service.store.transaction() as connection:
+        connection.exec_driver_sql("UPDATE campaign SET state = 'ended'")
+    refused = run(app, ["admin", "tokens", "--new", "1", *url])
+    assert "campaign 'trial' has ended: nobody can take part any more" in str(refused.exception)
+    assert run(app, ["admin", "archive", *url]).exit_code == 0
+    refused = run(app, ["admin", "archive", *url])
+    assert "campaign 'trial' is archived already" in str(refused.exception)
+    service.close()
+
+
+def test_of_kits_that_could_not_all_be_made_there_is_none(folder):
+    """Those that were made had tokens that nobody knew."""
+    service, name = running(folder), "\u4e2d" * 99  # longer than names of files are
+    refused = run(
+        app, ["invite", "north", name, "--url", "https://x", "--database", "sqlite:///c.db"]
+    )
+    assert isinstance(refused.exception, OSError)
+    assert list((folder / "kits").iterdir()) == []
+    assert Records(service.store).tokens() == []
+    service.close()

@@ -466,3 +466,14 @@ def test_a_rotation_that_is_killed_was_done_or_not(tmp_path, kind, monkeypatch):
         assert len(after.before) == (stop >= 2)
         assert before.line.sealing[0] in after.secrets
         assert KeyRing.rotate(folder, kind).line.keys[: len(after.line.keys)] == after.line.keys
+
+
+def test_a_damaged_file_of_keys_is_named(tmp_path):
+    """What was told was "not a message of version 1", and of a key how long such keys are."""
+    KeyRing.at(tmp_path, CAMPAIGN)
+    (tmp_path / "successions").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="successions is damaged: put the last copy of it back"):
+        KeyRing.at(tmp_path, CAMPAIGN)
+    (tmp_path / "signing.key").write_bytes(b"short")
+    with pytest.raises(ValueError, match=r"signing\.key must hold 32 bytes, got 5"):
+        KeyRing.at(tmp_path, CAMPAIGN)

@@ -259,18 +259,26 @@ def test_rosters_and_what_peers_signed_are_encrypted_too(tmp_path):
         trial.store.close()
 
 
-def test_what_was_forgotten_is_not_in_the_journal(tmp_path):
-    """It is deleted in the file, and was still in the journal beside it, as it was written."""
+@pytest.mark.parametrize("how", ["here", "forget", "archive"])
+def test_what_was_forgotten_is_not_in_the_journal(tmp_path, how):
+    """It is deleted in the file, and was still in the journal beside it, as it was written; so it
+    was again where a command deleted it and wrote down that it did in one transaction.
+    """
     url, owner = f"sqlite:///{tmp_path}/c.db", "ab" * 32
-    store = Store(url)
-    store.create_or_resume("trial", b"terms", b"key")
+    store = running(folder_of(tmp_path)).store
     store.add_tokens(TOKENS[:1])
     assert enrol(store, owner, TOKENS[0], "Saint Agatha")
     assert any(owner.encode() in file.read_bytes() for file in tmp_path.glob("c.db*"))
     with store.transaction() as connection:
         connection.exec_driver_sql("UPDATE campaign SET state = 'ended'")
-    assert Records(store).forget(owner)
+    if how == "here":
+        assert Records(store).forget(owner)
+    else:
+        words = [owner] if how == "forget" else []
+        done = run(app, ["admin", how, *words, "--database", url])
+        assert done.exit_code == 0, done.output
     for file in tmp_path.glob("c.db*"):  # while it is in use
-        assert owner.encode() not in file.read_bytes(), file
+        if how != "archive" or file.name != "c.db":  # the log stays, and names whom it is about
+            assert owner.encode() not in file.read_bytes(), file
         assert b"Saint Agatha" not in file.read_bytes(), file
     store.close()

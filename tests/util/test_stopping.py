@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from tacit._util import stopping
-from tacit._util.stopping import use_journal
+from tacit._util.stopping import make_private, use_journal
 
 
 @pytest.fixture
@@ -49,3 +49,14 @@ def test_other_errors_are_told_at_once(tmp_path):
     (tmp_path / "x").write_bytes(b"no database" * 1000)
     with pytest.raises(sqlite3.DatabaseError, match="not a database"):
         use_journal(sqlite3.connect(tmp_path / "x"))
+
+
+def test_what_is_no_database_keeps_its_rights(tmp_path):
+    """A file that was named by mistake became one that its user alone can read."""
+    file = tmp_path / "notes.txt"
+    file.write_text("bread and milk")
+    file.chmod(0o644)
+    for wrong in (file, tmp_path):
+        with pytest.raises(ValueError, match="holds no budget: name a file that Budget made"):
+            make_private(wrong, "budget", "Budget")
+    assert file.stat().st_mode & 0o777 == 0o644

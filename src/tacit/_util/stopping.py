@@ -76,6 +76,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 _WAIT = 60.0  # seconds for another process that is at the same file
 _PAUSE = 0.01  # seconds between two tries
+_SQLITE = b"SQLite format 3\0"  # what its files begin with that are not empty
 
 
 def use_journal(connection: sqlite3.Connection) -> None:
@@ -98,13 +99,19 @@ def use_journal(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")  # what was deleted is not left in the file
 
 
-def make_private(path: Path) -> None:
-    """Have a file that its user alone can read, empty if there was none; SQLite gives its journals
-    the same rights.
+def make_private(path: Path, content: str, maker: str) -> None:
+    """Have a file of SQLite's that its user alone can read, empty if there was none; journals get
+    the same rights. Whatever else is there keeps its own, and is refused: it has no `content` that
+    a `maker` made.
     """
+    problem = f"{path} holds no {content}: name a file that {maker} made, or one to be made"
+    if path.is_dir():
+        raise ValueError(problem)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
+        if not _SQLITE.startswith(os.read(handle, len(_SQLITE))):
+            raise ValueError(problem)
         if os.fstat(handle).st_mode & 0o077:
             os.fchmod(handle, 0o600)
     finally:

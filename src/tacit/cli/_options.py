@@ -212,8 +212,19 @@ def read_token(given: str | None) -> list[str]:
     if given == "-":
         return sys.stdin.readline().split()
     if given is not None and given.startswith("@"):
-        return Path(given[1:]).read_text(encoding="utf-8").split()
+        return read_words(Path(given[1:]), "a token")
     return [given] if given else []
+
+
+def read_words(file: Path, what: str) -> list[str]:
+    """The words of a file of keys or tokens; an error names the file, and what it should have."""
+    try:
+        return file.read_text(encoding="utf-8-sig").split()
+    except UnicodeDecodeError:
+        why = "it is no UTF-8 text"
+    except OSError as problem:
+        why = str(problem.strerror)
+    raise ValueError(f"{file} cannot be read as {what}: {why}")
 
 
 StorageKey = Annotated[
@@ -237,12 +248,14 @@ def open_vault(given: str | None) -> "Vault | None":
             "a key on the command line is seen by everybody on this machine: put it into a file "
             "and give --storage-key @FILE, or TACIT_STORAGE_KEY"
         )
-    text = Path(given[1:]).read_text(encoding="ascii") if given.startswith("@") else given
-    if not _STORAGE_KEY.fullmatch(text.strip()):
+    is_file = given.startswith("@")
+    text = " ".join(read_words(Path(given[1:]), "a storage key") if is_file else given.split())
+    if not _STORAGE_KEY.fullmatch(text):
+        where = given[1:] if is_file else "a storage key"
         raise ValueError(
-            "a storage key must be 64 hexadecimal digits: openssl rand -hex 32 > FILE makes one"
+            f"{where} must be 64 hexadecimal digits: openssl rand -hex 32 > FILE makes a key"
         )
-    return Vault(bytes.fromhex(text.strip()))
+    return Vault(bytes.fromhex(text))
 
 
 _STORAGE_KEY = re.compile("[0-9a-fA-F]{64}")

@@ -158,7 +158,8 @@ def grant(
     from tacit.service.coordinator.keys import add_administrator
 
     if not any((state / each).exists() for each in ("signing.key", "admin.key")):
-        raise bad("state", "a folder that tacit serve has made: STATE or STATE/CAMPAIGN", state)
+        made = "a folder that tacit serve has made: STATE or STATE/CAMPAIGN"
+        raise bad("state", made, str(state))
     file, given = state / "administrators", roles.split(",")
     with write_down(database, state, "grant", f"{name}: {', '.join(given)}"):
         key = add_administrator(file, name, given)
@@ -291,29 +292,31 @@ def add_campaign(
     Example:
         tacit admin add trial.toml campaigns
     """
-    from tacit.service.coordinator.server import campaign_files
+    from tacit.service.coordinator.server import campaign_files, prepare_all
     from tacit.service.kinds import read_spec
 
     (slug,) = campaign_files([file])
     if (folder / file.name).exists():
         raise ValueError(f"{folder} has a campaign {slug}: give the file another name")
     spec = read_spec(file)
-    spec.prepare(bytes(32))  # whatever is wrong with it is said here
+    prepare_all(spec, bytes(32))  # whatever is wrong with it is said here
     named = {name: path for name in spec.paths if (path := getattr(spec, name)) is not None}
+    copies = {}
     for name, path in named.items():  # before anything is copied
         if not path.is_file():
             raise ValueError(f"{name} of {file} must be a file that is there, got {path}")
-    beside = list(named.values())
-    for path in beside:
-        there = folder / path.relative_to(file.parent)
+        if not path.is_relative_to(file.parent) or ".." in path.relative_to(file.parent).parts:
+            raise ValueError(f"{name} of {file} must lie beside it, or below: bring {path} there")
+        copies[path] = there = folder / path.relative_to(file.parent)
         if there.exists() and there.read_bytes() != path.read_bytes():
             raise ValueError(f"{there} is there, and is another: name {path.name} otherwise")
+    for path, there in copies.items():
         there.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, there)
     draft = folder / f".{file.name}"
     shutil.copyfile(file, draft)
     draft.rename(folder / file.name)  # all at once, and last
-    screen.tell(campaign=slug, files=[file.name, *(path.name for path in beside)])
+    screen.tell(campaign=slug, files=[file.name, *(path.name for path in copies)])
     screen.say(f"{slug} is in {folder}: a coordinator that serves it begins it within seconds")
 
 
@@ -386,9 +389,10 @@ def archive(
     with open_records(database, campaign) as (records, store):
         standing = store.standing()
         if not records.archive(keep_readers=keep_readers):
+            state = standing.state if standing.archive is None else "archived already"
             raise ValueError(
-                f"campaign {standing.name!r} is {standing.state}: archive what has ended, once; "
-                "see tacit admin end"
+                f"campaign {standing.name!r} is {state}: archive what has ended, once; see tacit "
+                "admin end"
             )
         records.note_command("archive", "readers are kept" if keep_readers else "")
     screen.tell(name=standing.name, state="archived")
@@ -397,7 +401,11 @@ def archive(
 
 
 def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """A moment, in seconds since 1970; whatever no calendar has stays a number."""
+    try:
+        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{at:.0f} seconds after 1970"
 
 
 def expiry(days: float | None) -> float | None:
@@ -422,10 +430,11 @@ def open_records(database: str, campaign: str) -> Iterator[tuple[Any, Any]]:
 @contextmanager
 def write_down(database: str, state: Path, what: str, about: str) -> Iterator[None]:
     """Something that is done to a folder of keys, written down in the log of the campaigns that it
-    is for: of the one that the folder is of, else of all. Where there is no database yet, there is
-    no log yet.
+    is for: of the one that the folder is of, else of all. A file is in no transaction, so it is
+    written down before, as begun, and then what became of it: whoever is killed in between leaves
+    no act without a line. Where there is no database yet, there is no log yet.
     """
-    from tacit.service.coordinator.records import Records
+    from tacit.service.coordinator.records import BEGUN, DONE, REFUSED, Records
     from tacit.service.coordinator.store import Store
 
     if not _is_there(database):
@@ -433,10 +442,17 @@ def write_down(database: str, state: Path, what: str, about: str) -> Iterator[No
         return
     opened = _open(database)
     slugs = list(opened.campaigns().values())
-    with opened.transaction():
-        for slug in [state.name] if state.name in slugs else slugs:
-            Records(Store(opened, slug)).note_command(what, about)
+    concerned = [state.name] if state.name in slugs else slugs
+    logs = [Records(Store(opened, slug)) for slug in concerned]
+    begun = [(each, each.note_command(what, about, BEGUN)) for each in logs]
+    try:
         yield
+    except Exception:
+        for each, number in begun:
+            each.settle(number, REFUSED)
+        raise
+    for each, number in begun:
+        each.settle(number, DONE)
 
 
 def _is_there(database: str) -> bool:

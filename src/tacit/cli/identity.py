@@ -107,8 +107,8 @@ def administrator(
     *,
     screen: Screen,
 ) -> None:
-    """Put a new key in the place of an administrator's, with the same roles. It holds at once; the
-    first one's when tacit serve is started again.
+    """Put a new key in the place of an administrator's, with the same roles. It holds at once, and
+    the old one does not.
 
     Example:
         tacit identity administrator admin --state campaign

@@ -11,6 +11,8 @@ import json
 import re
 import ssl
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -20,6 +22,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit._util.checks import bad
 from tacit._util.stopping import read_or_create
 from tacit.cli._options import key_of
 from tacit.cli._output import Screen
@@ -81,7 +84,7 @@ class Kit:
                 "address, https://host:port"
             )
         try:
-            found = tomllib.loads(file.read_text(encoding="utf-8"))
+            found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as problem:
             raise ValueError(
                 f"{file} is no kit ({problem}): give the file that tacit invite made, or the "
@@ -235,11 +238,13 @@ def invite(
     address = check_url("url", url)
     pins = tuple(fingerprint(each) for each in certificate or ())
     until = expiry(days)
+    if len(set(names)) < len(names):
+        raise bad("names", "all different: a kit is for one", " ".join(names))
     files = [out / f"{_check_name(name)}{SUFFIX}" for name in names]
     there = [str(file) for file in files if file.exists()]
     if there:
-        raise ValueError(f"{', '.join(there)} exist: delete them, or give other names or --out")
-    with open_records(database, campaign) as (records, store):
+        raise _taken(", ".join(there))
+    with _all_or_none() as written, open_records(database, campaign) as (records, store):
         standing = store.standing()
         terms = read_terms(standing.terms)
         helper = None if terms.servers is None else terms.servers[1]
@@ -255,11 +260,32 @@ def invite(
                 tokens=tokens,
                 policy=policy,
             )
-            read_or_create(file, kit.text(file).encode)
+            text = kit.text(file)
+            if read_or_create(file, text.encode) != text.encode():
+                raise _taken(str(file))  # by another command, just now
+            written.append(file)
             records.note_command("invite", f"{name}, {owners} tokens")
     screen.tell(kits=files, campaign_key=standing.key.hex())
     for file in files:
         screen.say(f"{file}: for {file.stem} alone, by a way that others do not read")
+
+
+@contextmanager
+def _all_or_none() -> Iterator[list[Path]]:
+    """Files that are written one by one: where one of them fails, or what is done with them, the
+    others go again, because nobody would know their tokens.
+    """
+    written: list[Path] = []
+    try:
+        yield written
+    except BaseException:
+        for file in written:
+            file.unlink()
+        raise
+
+
+def _taken(names: str) -> ValueError:
+    return ValueError(f"{names} exist: delete them, or give other names or --out")
 
 
 def find_place(address: str, place: str) -> str:

@@ -26,6 +26,7 @@ from tacit.cli._options import (
     log_to_stderr,
     optional_key,
     read_token,
+    read_words,
     warn_of_rehearsal,
 )
 from tacit.cli._output import Bar, Screen, bars
@@ -36,6 +37,7 @@ from tacit.service.device.client import Link
 if TYPE_CHECKING:  # what is needed for it is loaded when somebody joins
     from tacit.service.device.disclosures import Preview
 
+_NOT_SERVED = "waiting: the campaign is not served there now, and is asked again"
 _WAITING = {
     ("/v1/enrol", 200): "enrolled: waiting to be asked; Ctrl-C stops, the same command goes on",
     ("/v1/question", 204): "waiting: the campaign has no question for you now, and is asked again",
@@ -43,6 +45,8 @@ _WAITING = {
     ("/v1/report", 200): "the report has arrived and counts",
     ("/v1/spoken", 200): "the report has arrived and counts",
     ("/v1/question", 410): "the campaign has ended",
+    ("/v1/enrol", 404): _NOT_SERVED,
+    ("/v1/question", 404): _NOT_SERVED,
 }
 Where = Annotated[
     str, typer.Argument(help="The coordinator, https://host:port, or the file of a kit.")
@@ -213,7 +217,7 @@ def join(
         attributes=None if attributes is None else tuple(attributes.split(",")),
         guards=tuple(guard or ()),
     )
-    given = tokens.read_text().split() if tokens is not None else read_token(token)
+    given = read_token(token) if tokens is None else read_words(tokens, "tokens")
     given = given or way.tokens
     has_joined = any((folder / "pins").glob("*"))
     if not (given or dry_run or has_joined):
@@ -283,7 +287,7 @@ def _read_keys(peers: Path | None) -> frozenset[bytes] | None:
     """The keys in a file of peers; None: any will do."""
     if peers is None:
         return None
-    return frozenset(key_of(line, "a peer's key") for line in peers.read_text().split())
+    return frozenset(key_of(line, "a peer's key") for line in read_words(peers, "keys of peers"))
 
 
 def model(

@@ -267,6 +267,30 @@ def test_a_question_is_put_before_a_key_is_replaced_or_not_at_all(tmp_path, data
         each.close()
 
 
+def test_who_is_forgotten_while_a_key_is_replaced_is_not_in_the_way(tmp_path, database):
+    """Each waited for the other: the database ended one of them with an error."""
+    keys, other = CampaignKeys.at(tmp_path / "keys"), Store(database)
+    worker = Store(database)
+    worker.create_or_resume("trial", b"terms", keys.first)
+    worker.add_tokens(TOKENS)
+    assert enrol(worker, NORTH, TOKENS[0])
+    data = sign_bytes(b"asked", PURPOSE, keys.key)
+    question = Question(1, b"d" * 32, data, OPEN, 0.0, 60.0, None)
+    worker.ask(question, worker.owners_waiting(), spend=True)
+    KeyRing.rotate(tmp_path / "keys", OF_CAMPAIGN)
+    renewed = CampaignKeys.at(tmp_path / "keys")
+    with ThreadPoolExecutor(1) as pool:
+        with worker.transaction():
+            worker.revoke(NORTH)  # holds the question
+            told = pool.submit(renew_signatures, other, renewed)
+            time.sleep(0.3)
+            assert Records(worker).forget(NORTH) is not None
+        told.result(timeout=60)
+    assert other.standing().key == public_bytes(renewed.key.public_key())
+    for each in (worker, other):
+        each.close()
+
+
 def test_a_peer_that_says_three_things_at_once_is_a_failure_to_nobody(store, other):
     """The third came while the second was proof that it lied: a failure of ours, for all whose
     words came with it.

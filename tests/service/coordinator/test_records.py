@@ -8,6 +8,7 @@ import httpx
 import pytest
 from sqlalchemy.exc import OperationalError
 
+from tacit.cli import app
 from tacit.cli.serve import give_tokens
 from tacit.service.coordinator import intake
 from tacit.service.coordinator import records as records_module
@@ -17,6 +18,7 @@ from tacit.service.coordinator.records import Act, Records
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, OPEN, Excerpt, Question, StoreError
 from tacit.service.protocol.succession import MOST
+from tests.cli.made import run
 from tests.service.coordinator.made import ADMIN, at_once, client_of, enrol, folder_of, running
 
 TOKENS = [f"token number {i:04d}" for i in range(4)]
@@ -274,6 +276,10 @@ def test_a_line_that_is_no_administrator_locks_nobody_out(tmp_path, caplog):
     assert statuses() == [200, 401, 401, 401]
     with pytest.raises(ValueError, match="name must be one of"):
         dismiss_administrator(file, "ada")
+    file.unlink()
+    file.mkdir()  # which is no file
+    assert statuses() == [200, 401, 401, 401]
+    assert "administrators cannot be read, and is nobody's" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["coordinator", "operator", "owner", "unknown", "\u0430da"])
@@ -475,3 +481,23 @@ def test_an_owner_has_so_many_keys(records, store):
     assert taken == [True] * MOST + [False] * (20 - MOST)
     assert store.rekey(f"{99 + MOST:064x}", f"{100 + MOST:064x}")  # the last one, said again
     assert sum(act.what == "rekey" for act in records.acts()) == MOST
+
+
+def test_no_token_expires_after_all_calendars(tmp_path):
+    """Nobody could list tokens any more, nor make some: "year 33658 is out of range"."""
+    service = running(folder_of(tmp_path))
+
+    async def main():
+        async with client_of(service.app) as client:
+            for moment, status in (("253402300800", 400), ("253402300799", 200)):
+                sent = {"content": b"another-new-token", "headers": {"x-tacit-admin": ADMIN}}
+                where = f"/v1/admin/tokens?expires={moment}"
+                assert (await client.post(where, **sent)).status_code == status
+
+    asyncio.run(main())
+    service.store.add_tokens(["of another release"], expires=999999999999.0)
+    listed = run(app, ["admin", "tokens", "--database", f"sqlite:///{tmp_path}/c.db"])
+    assert listed.exit_code == 0, listed.output
+    assert "until 9999-12-31 23:59:59 UTC" in listed.output
+    assert "until 999999999999 seconds after 1970" in listed.output
+    service.store.close()

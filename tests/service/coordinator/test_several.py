@@ -476,3 +476,89 @@ def test_figures_and_model_are_for_whom_the_file_names(tmp_path):
     status, model = asyncio.run(main())
     assert status == [401, 200, 401, 401]
     assert model == [401, 404, 404, 403]  # there is none yet
+
+
+def test_a_link_that_leads_nowhere_keeps_no_other_from_being_served(tmp_path, caplog):
+    """As long as it lay there, no campaign came, went or was archived."""
+    folder = folder_with(tmp_path, "north")
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
+    (folder / "gone.toml").symlink_to("nowhere")
+    add(tmp_path, folder, "south")
+    for _ in range(2):
+        service.mount(service.look(service.has_settled))
+    assert set(service.campaigns) == {"north", "south"}
+    assert caplog.text.count("gone.toml is not there") == 1
+    service.close()
+
+
+def archived(tmp_path):
+    """A folder and a database with one campaign that was archived, and one that goes on."""
+    folder, database = folder_with(tmp_path, "north", "south"), f"sqlite:///{tmp_path}/c.db"
+    service = service_of(folder, database)
+    store = service.campaigns["south"].store
+    store.finish()
+    while store.standing().state != "ended":
+        service.campaigns["south"].driver.step()
+    assert Records(store).archive()
+    service.close()
+    return folder, database
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_an_archived_campaign_without_its_key_keeps_no_other_from_being_served(
+    tmp_path, caplog, damaged
+):
+    """A damaged key kept the service from being started; a new one signed the model."""
+    folder, database = archived(tmp_path)
+
+    def keys(slug):
+        if slug != "south":
+            return keys_of(slug)
+        if damaged:
+            (tmp_path / "signing.key").write_bytes(b"short")
+            return CampaignKeys.at(tmp_path)
+        return CampaignKeys.of(Ed25519PrivateKey.generate())
+
+    making = Making(admin=ADMIN, rehearsal=SEED)
+    service = QuickService([folder], database, keys, lambda slug: making)
+    for _ in range(2):
+        service.mount(service.look())
+    assert set(service.campaigns) == {"north"}
+    said = "signing.key must hold 32 bytes, got 5" if damaged else "has another than"
+    assert caplog.text.count(f"campaign south, which is archived: {'' if damaged else 'its'}") == 1
+    assert said in caplog.text
+    service.close()
+
+
+def test_a_campaign_is_not_called_as_a_file_of_the_service(tmp_path):
+    """Its folder took the place of the file of administrators, and nobody was one any more."""
+    folder = folder_with(tmp_path, "administrators")
+    with pytest.raises(ValueError, match="give it another name"):
+        campaign_files([folder])
+
+
+def test_a_second_campaign_of_a_name_is_told_which_has_it(tmp_path, caplog):
+    folder = folder_with(tmp_path, "north")
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
+    (folder / "copy.toml").write_text((folder / "north.toml").read_text())
+    assert service.look() == {}
+    assert "campaign copy is not served: campaign north has the name" in caplog.text
+    service.close()
+
+
+def test_the_address_of_a_campaign_leads_to_its_page(tmp_path):
+    """It is what serve prints; wherever a stranger says that it is, it leads nowhere else."""
+    service = service_of(folder_with(tmp_path, "north"), f"sqlite:///{tmp_path}/c.db")
+
+    async def main():
+        async with client_of(service.app()) as client:
+            at = "/campaigns/north"
+            found = await client.get(at, headers={"host": "elsewhere"})
+            assert (found.status_code, found.headers["location"]) == (308, "north/")
+            page = await client.get(at, follow_redirects=True)
+            assert page.status_code == 200
+            assert "trial north" in page.text
+            assert (await client.get("/campaigns/south")).status_code == 404
+
+    asyncio.run(main())
+    service.close()

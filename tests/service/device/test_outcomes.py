@@ -2,11 +2,13 @@
 
 import asyncio
 
+import httpx
 import pytest
 import typer
 
 from tacit.cli import join as command
 from tacit.cli._output import Screen
+from tacit.service.device.client import Link
 from tacit.service.device.join import join
 from tacit.service.device.member import COUNTED, EnrolmentError
 from tests.service.coordinator.made import driven, folder_of, joining, running
@@ -136,3 +138,21 @@ def test_the_exit_status_says_what_happened(tmp_path, monkeypatch, became, statu
     except typer.Exit as end:
         found = end.exit_code
     assert found == status
+
+
+def test_a_campaign_that_is_not_served_for_a_while_has_refused_nobody(tmp_path, service):
+    """The agent said that the token was unknown, and ended."""
+    tried: list[str] = []
+
+    class Away(Link):
+        async def call(self, method, path, key, body=b""):
+            if path == "/v1/enrol" and len(tried) < 3:
+                tried.append(path)
+                return httpx.Response(404)
+            return await super().call(method, path, key, body)
+
+    async def work(link):
+        return await join(joining(tmp_path), Away(link.clients, patience=20.0), TOKENS)
+
+    assert driven(service, work) == 12
+    assert len(tried) == 3

@@ -152,7 +152,9 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
             return
         tables.upgrade(connection)
         replaced = select(campaign.c.id, campaign.c.key).where(campaign.c.key.in_(keys.before))
-        known = connection.execute(replaced.with_for_update()).first()  # nothing is put meanwhile
+        # nothing is put meanwhile; rows may refer to it: who holds a question may write some
+        held = replaced.with_for_update(key_share=True)
+        known = connection.execute(held).first()
         if known is None:
             return
         old = Ed25519PublicKey.from_public_bytes(known.key)
@@ -279,7 +281,7 @@ class Administrators:
     """Who may do what, by the hash of a key; files have a line for each: name, roles, hash. The
     `first` one's key is told, or is what a file has in it. A file that has changed is read anew:
     who is added there, or taken out, or has another key, is so at once. A line that cannot be read
-    is nobody's, and the log says so: others are not locked out.
+    is nobody's, as is a file, and the log says so: others are not locked out.
     """
 
     def __init__(self, first: str | Path, files: Sequence[Path] = ()) -> None:
@@ -300,7 +302,7 @@ class Administrators:
 
     def _first_one(self) -> dict[bytes, Administrator]:
         """Whoever has the first key; nobody, while its file is empty or away."""
-        key = self._first if isinstance(self._first, str) else " ".join(_text_of(self._first))
+        key = self._first if isinstance(self._first, str) else " ".join(_readable(self._first))
         return {_hash(key.strip().encode()): Administrator(FIRST, ROLES)} if key.strip() else {}
 
 
@@ -308,7 +310,7 @@ def _state_of(file: Path) -> tuple[int, int, int] | None:
     """What differs when a file has changed."""
     try:
         found = file.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
     return found.st_ino, found.st_mtime_ns, found.st_size
 
@@ -316,13 +318,22 @@ def _state_of(file: Path) -> tuple[int, int, int] | None:
 def _lines(file: Path) -> list[tuple[bytes, Administrator]]:
     """The administrators in a file, by the hashes of their keys."""
     found = []
-    for number, line in enumerate(_text_of(file), 1):
+    for number, line in enumerate(_readable(file), 1):
         try:
             name, roles, digest = line.split()
             found.append((bytes.fromhex(digest), Administrator(name, tuple(roles.split(",")))))
         except ValueError:
             log.warning("%s: line %d is no administrator: name, roles, hash", file, number)
     return found
+
+
+def _readable(file: Path) -> list[str]:
+    """The lines of such a file, as far as they can be read."""
+    try:
+        return _text_of(file)
+    except OSError as problem:
+        log.warning("%s cannot be read, and is nobody's: %s", file, problem.strerror)
+        return []
 
 
 def _text_of(file: Path) -> list[str]:

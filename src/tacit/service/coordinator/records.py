@@ -65,6 +65,7 @@ from tacit.service.protocol.web import error
 
 OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
+DONE, BEGUN, REFUSED = "200", "begun", "refused"  # outcomes of what is typed
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 
 
@@ -87,16 +88,23 @@ class Records:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def note(self, act: Act) -> None:
-        """Write an act down, as of now."""
+    def note(self, act: Act) -> int:
+        """Write an act down, as of now; its number."""
         row = {**act.__dict__, "at": time.time(), "campaign": self._store.id}
         del row["number"]  # which it is given
         with self._store.transaction() as connection:
-            connection.execute(insert(acts).values(**row))
+            added = insert(acts).values(**row).returning(acts.c.number)
+            return int(connection.execute(added).scalar_one())
 
-    def note_command(self, what: str, about: str = "") -> None:
-        """Write down what was typed where the database is."""
-        self.note(Act(OPERATOR, what, about, "command line", "200"))
+    def note_command(self, what: str, about: str = "", outcome: str = DONE) -> int:
+        """Write down what was typed where the database is; its number."""
+        return self.note(Act(OPERATOR, what, about, "command line", outcome))
+
+    def settle(self, number: int, outcome: str) -> None:
+        """What became of an act that was written down as begun."""
+        mine = self._store.mine(acts), acts.c.number == number, acts.c.outcome == BEGUN
+        with self._store.transaction() as connection:
+            connection.execute(update(acts).where(*mine).values(outcome=outcome))
 
     def leave(self, owner: str) -> bool:
         """Have an owner go that says so itself; whether there is one. Said again it changes
@@ -309,6 +317,7 @@ _HASH = re.compile(rb"[0-9a-f]{12,64}")
 _NUMBER = re.compile("[0-9]{1,9}")
 LINES, _MOST_LINES = 100, 1000  # of a list in one answer, where nothing else is said, and at most
 _MOMENT = re.compile("[0-9]{0,12}")  # seconds since 1970; nothing: never
+_LAST_MOMENT = 253_402_300_799  # of the year 9999, with which calendars end
 _GUESSES, _ALL_GUESSES = 10, 200  # of an admin key, that are written down of an address, of all
 _ACTS = 5000  # of one administrator that are
 _HOUR = 3600.0  # seconds in which so many are
@@ -367,8 +376,8 @@ class AdminRoutes:
             new = body.split(b"\n")
             if new[-1] == b"":
                 new.pop()  # the last line may end like the others
-            good = _MOMENT.fullmatch(until) and all(_TOKEN.fullmatch(token) for token in new)
-            if not (new and good):
+            good = _MOMENT.fullmatch(until) and int(until or 0) <= _LAST_MOMENT
+            if not (new and good and all(_TOKEN.fullmatch(token) for token in new)):
                 return error("malformed", 400), ""
             expires = float(until) if until else None
             if self._store.standing().state == ENDED:

@@ -20,10 +20,12 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from tacit.data.cohort import Public
+from tacit.estimators.group_planning import GroupPlan
 from tacit.estimators.persistence import sign_model
 from tacit.mechanisms.streams import Stream, seeded
 from tacit.service.coordinator.answers import Campaign, Sums
@@ -40,7 +42,7 @@ from tacit.service.coordinator.status import FRESH, View
 from tacit.service.coordinator.store import ROOT, Store, prepare
 from tacit.service.coordinator.tables import StoreError
 from tacit.service.kinds import read_spec, read_terms
-from tacit.service.kinds.campaign_file import ADMINISTRATORS, PUBLIC, Readers
+from tacit.service.kinds.campaign_file import ADMINISTRATORS, PUBLIC, CampaignSpec, Readers
 from tacit.service.kinds.kind import CampaignTerms
 from tacit.service.protocol.guard import Direct, Guard, Limits
 from tacit.service.protocol.handshake import greeting, rehearse_only_here
@@ -94,10 +96,7 @@ def make_campaign(
     """
     spec = read_spec(campaign)
     keys = making.keys or CampaignKeys.of(key)
-    terms, public = spec.prepare(keys.first_sealing)
-    test, plan = spec.read_test(terms.schema), spec.plan(terms, public)
-    if plan is not None and not plan.collect:
-        raise ValueError(str(plan))
+    terms, public, test, plan = prepare_all(spec, keys.first_sealing)
     draw: Draw = draw_at_random
     seed, noise = making.rehearsal, making.noise
     if seed is not None:
@@ -123,11 +122,35 @@ def make_campaign(
     return replace(made, driver=driver, rosters=rosters, readers=spec.readers)
 
 
+class Prepared(NamedTuple):
+    """What a campaign begins with, all of it read."""
+
+    terms: CampaignTerms
+    public: Public
+    test: Public | None
+    plan: GroupPlan | None
+
+
+def prepare_all(spec: CampaignSpec, sum_key: bytes) -> Prepared:
+    """What a campaign file and its tables give; whatever keeps it from being served is an error."""
+    terms, public = spec.prepare(sum_key)
+    test, plan = spec.read_test(terms.schema), spec.plan(terms, public)
+    if plan is not None and not plan.collect:
+        raise ValueError(str(plan))
+    return Prepared(terms, public, test, plan)
+
+
 def make_archived(
     store: Store, key: Ed25519PrivateKey, making: Making, watch: Watch | None
 ) -> Coordinator:
-    """What is still to be seen of a campaign that was archived: page, figures, model."""
-    return _serve(read_terms(store.standing().terms), store, key, making, watch)
+    """What is still to be seen of a campaign that was archived: page, figures, model, which its own
+    key signs.
+    """
+    keys = making.keys or CampaignKeys.of(key)
+    standing = store.standing()
+    if standing.key not in (*keys.before, public_bytes(key.public_key())):
+        raise StoreError(f"its folder of keys has another than {standing.key.hex()}: bring it back")
+    return _serve(read_terms(standing.terms), store, key, making, watch)
 
 
 def _serve(
@@ -201,6 +224,8 @@ def campaign_files(
                     f"{file}: of several campaigns the file's name is part of an address; it must "
                     "be lower-case letters, digits and -, up to 63"
                 )
+            elif file.stem == ADMINISTRATORS:
+                refuse(f"{file}: STATE/{ADMINISTRATORS} is a file: give it another name")
             elif found.setdefault(file.stem, file) != file:
                 refuse(f"{file} and {found[file.stem]} would have the same address")
     return found
@@ -214,6 +239,12 @@ def _readers_of(file: Path | None) -> Readers:
         return Readers(ADMINISTRATORS, ADMINISTRATORS) if file is None else read_spec(file).readers
     except (ValueError, OSError):
         return Readers(ADMINISTRATORS, ADMINISTRATORS)
+
+
+def _told(problem: Exception) -> str:
+    """What the log says of an error: of one that nobody foresaw its name alone."""
+    expected = isinstance(problem, (ValueError, StoreError, OSError))
+    return str(problem) if expected else type(problem).__name__
 
 
 class _Failed(NamedTuple):
@@ -285,7 +316,11 @@ class Service:
         """
         found, files = {}, self._files()
         for slug, file in files.items():
-            if slug in self.campaigns or (slug in self._gone and not file.exists()):
+            if slug in self.campaigns:
+                continue
+            if not file.exists():  # a link that leads nowhere, say
+                if slug not in self._gone:
+                    self._say(f"{file} is not there")
                 continue
             if not is_whole(file):
                 continue
@@ -315,8 +350,7 @@ class Service:
     def _pass_over(self, slug: str, changed: tuple[int, int], problem: Exception) -> None:
         """Leave a file alone for a while, longer each time that it fails as it is."""
         failed = self._passed_over.get(slug)
-        expected = isinstance(problem, (ValueError, StoreError, OSError))
-        why = str(problem if expected else type(problem).__name__)
+        why = _told(problem)
         if failed is None or failed.why != why:
             log.warning("campaign %s is not served: %s", slug, why)
         same = failed is not None and failed.changed == changed
@@ -332,8 +366,14 @@ class Service:
             store = Store(self._database, slug)
             known = self.campaigns.get(slug) or found.get(slug)
             if (known is None or known.driver is not None) and store.standing().archive:
-                archived = make_archived(store, *self._parts(slug))
-                out[slug] = replace(archived, readers=_readers_of(files.get(slug)))
+                try:
+                    archived = make_archived(store, *self._parts(slug))
+                except SQLAlchemyError:
+                    raise  # of the database, not of its key
+                except Exception as problem:
+                    self._say(f"campaign {slug}, which is archived: {_told(problem)}")
+                else:
+                    out[slug] = replace(archived, readers=_readers_of(files.get(slug)))
         return out
 
     def find_gone(self) -> set[str]:
@@ -344,14 +384,14 @@ class Service:
         return {slug for slug, each in self.campaigns.items() if each.driver} - there
 
     def _files(self) -> dict[str, Path]:
-        """Campaign files that are there now; of others the log says once what is wrong."""
+        """Campaign files that are there now; of others the log says what is wrong."""
+        return campaign_files(self._places, self._say)
 
-        def say(problem: str) -> None:
-            if problem not in self._said:
-                self._said.add(problem)
-                log.warning("a file is not served: %s", problem)
-
-        return campaign_files(self._places, say)
+    def _say(self, problem: str) -> None:
+        """Have the log say once why something is not served."""
+        if problem not in self._said:
+            self._said.add(problem)
+            log.warning("not served: %s", problem)
 
     def unmount(self, slugs: Collection[str]) -> None:
         """Serve these no more."""
@@ -388,6 +428,7 @@ class Service:
             Route("/openapi.json", self.document, methods=["GET"]),
             *self.watch.routes(),
             *static_routes("tacit.render", "tacit.service.coordinator"),
+            Route(ROOT + "{slug}", self._lead_on, methods=["GET"]),
             Mount(ROOT + "{slug}", self._pass_on),
         ]
         return Guard(
@@ -451,6 +492,13 @@ class Service:
         if slug not in self._kinds:
             self._kinds[slug] = read_terms(campaign.store.standing().terms).kind
         return self._kinds[slug]
+
+    async def _lead_on(self, request: Request) -> Response:
+        """From the address of a campaign, as it is told, to its page, whatever host was named."""
+        slug = request.path_params["slug"]
+        if slug not in self.campaigns:
+            raise HTTPException(404)
+        return RedirectResponse(f"{slug}/", 308)
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """To the campaign that an address names."""

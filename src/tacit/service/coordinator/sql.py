@@ -172,7 +172,7 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
         connect_args=given,
     )
     if engine.dialect.name == "sqlite":
-        make_private(Path(engine.url.database or ""))
+        make_private(Path(engine.url.database or ""), "campaigns", "tacit serve")
 
         @event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, record: object) -> None:
@@ -221,11 +221,13 @@ class Database:
             yield outer
             return
         with self._use(), self._turn, self._engine.begin() as connection:
-            self._outer.connection = connection
+            self._outer.connection, self._outer.is_to_scrub = connection, False
             try:
                 yield connection
             finally:
                 self._outer.connection = None
+        if self._outer.is_to_scrub:
+            self.scrub()
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
@@ -256,10 +258,11 @@ class Database:
 
     def scrub(self) -> None:
         """Have nothing on disk that was deleted or written over, in SQLite's journal either;
-        PostgreSQL does so when it cleans up. Inside a transaction it is for whoever began that.
+        PostgreSQL does so when it cleans up. Inside a transaction it is done when that has ended.
         """
-        inside = getattr(self._outer, "connection", None) is not None
-        if self._engine.dialect.name == "sqlite" and not inside:
+        if getattr(self._outer, "connection", None) is not None:
+            self._outer.is_to_scrub = True
+        elif self._engine.dialect.name == "sqlite":
             with self._use(), self._turn, closing(self._engine.raw_connection()) as kept:
                 kept.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

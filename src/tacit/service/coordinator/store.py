@@ -155,6 +155,8 @@ class Store:
             known = connection.execute(select(campaign).where(campaign.c.key == key)).first()
             if known is None:
                 known = connection.execute(select(campaign).where(self._is_taken(name))).first()
+                if known is not None and self.slug and known.slug not in ("", self.slug):
+                    raise StoreError(f"campaign {known.slug} has the name {name!r}: give another")
             if known is None:
                 begun = {"name": name, "state": ENROLLING, "terms": terms, "key": key}
                 added = insert(campaign).values(slug=self.slug, **begun).returning(campaign.c.id)
@@ -303,9 +305,10 @@ class Store:
         """
         with self.transaction() as connection:
             # nobody ends or archives it meanwhile: a token that came after would let somebody in
-            state = select(campaign.c.state).where(self.mine(campaign)).with_for_update(read=True)
-            if connection.execute(state).scalar_one() == ENDED:
-                raise StoreError(f"campaign {self.slug!r} has ended: nobody can take part any more")
+            mine = select(campaign.c.state, campaign.c.name).where(self.mine(campaign))
+            state, name = connection.execute(mine.with_for_update(read=True)).one()
+            if state == ENDED:
+                raise StoreError(f"campaign {name!r} has ended: nobody can take part any more")
             self._check_room(len(new))
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}

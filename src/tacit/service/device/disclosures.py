@@ -100,8 +100,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
             figures | {"allowed": False, "objection": objection or "epsilons"},
         )
     epsilon = query.epsilons[level]
-    # sums of two servers are composed: less than each of them by itself
-    in_all = terms.epsilons[-1] if sealed else float(template.cost(policy) or 0)
+    in_all = float(template.cost(policy) or 0)
     _, cohort = joining.rows(terms)
     notes = terms.notes(policy, {member.label: member.pin for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))

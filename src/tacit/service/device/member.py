@@ -41,7 +41,7 @@ from tacit.wire.envelopes import SIGNATURE, public_bytes, sign
 log = logging.getLogger(__name__)
 _POLL = 2.0  # seconds, where the coordinator names none
 _LONGEST = 3600.0  # seconds, whatever it names
-_REFUSED = {403, 401, 400}
+_REFUSED, _NOT_SERVED = {403, 401, 400}, 404
 COUNTED, NOT_COUNTED = "counted", "sent too late, or twice: it did not count"
 
 
@@ -80,15 +80,18 @@ class Member:
 
     async def enrol(self, token: str) -> None:
         """Introduce the owner by its public key and a token, and what was typed; doing it again
-        with the same token changes nothing.
+        with the same token changes nothing. A campaign that is not served now is asked again.
         """
         held = ",".join(str(number) for number in self.held)
         body = "\n".join([token, self.label, held]).rstrip("\n").encode()
         response = await self.link.call("POST", "/v1/enrol", self.key, body)
+        while response.status_code == _NOT_SERVED:
+            await asyncio.sleep(_pause(response, self.link))
+            response = await self.link.call("POST", "/v1/enrol", self.key, body)
         if response.status_code != 200:
             raise EnrolmentError(
-                f"owner {self.owner!r} was not enrolled: the token is unknown, another owner "
-                f"used it{_or_name(self.label)}"
+                f"owner {self.owner!r} was not enrolled: the token is unknown, has expired or was "
+                f"withdrawn, another owner used it{_or_name(self.label)}, or the campaign has ended"
             )
 
     async def take_part(self, once: bool = True) -> int:
@@ -118,7 +121,7 @@ class Member:
             elif response.status_code in _REFUSED:
                 raise EnrolmentError(
                     f"owner {self.owner!r} is not enrolled (give its token: --token @FILE), has "
-                    "left, or was revoked"
+                    "left, or was revoked; or the campaign is over, and archived"
                 )
             else:
                 await self._idle()
@@ -163,7 +166,7 @@ class Member:
 
 
 def _or_name(label: str) -> str:
-    return f", or another goes by the name {label!r}" if label else ""
+    return f", another goes by the name {label!r}" if label else ""
 
 
 def _pause(response: httpx.Response, link: Link) -> float:

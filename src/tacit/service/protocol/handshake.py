@@ -39,6 +39,7 @@ import httpx
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from tacit._util.checks import bad
 from tacit.service.protocol.succession import CAMPAIGN, Successions
 from tacit.wire import WireError, decode, encode
 from tacit.wire.codec import LARGEST
@@ -51,17 +52,26 @@ TEMPLATE = "template"  # the purpose that templates are signed for
 _LENGTH = 4  # bytes of the length of a part
 
 
+_WHERE = "an address, https://host:port, without ? and #"
+
+
 def check_url(name: str, url: str) -> str:
     """`url`, if it begins with https://; plain http is for loopback only.
 
     >>> check_url("url", "http://127.0.0.1:8000")
     'http://127.0.0.1:8000'
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # which is looked at only now
+    except ValueError:
+        raise bad(name, _WHERE, url) from None
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
         raise ValueError(
             f"{name} must begin with https:// (http:// only on this machine), got {url!r}"
         )
+    if not parts.hostname or parts.query or parts.fragment:
+        raise bad(name, _WHERE, url)
     return url
 
 

@@ -86,7 +86,10 @@ class Successions:
 
 def read_successions(file: Path) -> Successions:
     """What a file says of keys; nothing if there is none."""
-    return decode(file.read_bytes(), Successions) if file.exists() else Successions()
+    try:
+        return decode(file.read_bytes(), Successions) if file.exists() else Successions()
+    except WireError:
+        raise WireError(f"{file} is damaged: put the last copy of it back") from None
 
 
 @dataclass(frozen=True)
@@ -319,6 +322,11 @@ class KeyRing:
     @classmethod
     def _read(cls, folder: Path, kind: KeyKind) -> "KeyRing":
         secret = read_or_create(folder / kind.file, lambda: os.urandom(KEY))
+        if len(secret) != KEY:
+            raise ValueError(
+                f"{folder / kind.file} must hold {KEY} bytes, got {len(secret)}: damaged? put the "
+                "last copy of it back"
+            )
         said = folder / SAID
         statements = read_successions(said).of(kind)
         if not statements:
