@@ -10,8 +10,10 @@ import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
+import httpx
 import pytest
 from benchmarks.doorstep import report_to
+from benchmarks.loopback import serve
 from benchmarks.templates import campaigns
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy import func, select
@@ -39,7 +41,7 @@ from tacit.service.protocol.peer_replay import SPOKEN, Spoken
 from tacit.service.protocol.succession import CAMPAIGN as OF_CAMPAIGN
 from tacit.service.protocol.succession import KeyRing, Renewal
 from tacit.wire.envelopes import public_bytes, sign, sign_bytes, verify
-from tests.service.coordinator.made import at_once, enrol
+from tests.service.coordinator.made import ADMIN, at_once, enrol, folder_of, running
 
 TOKENS = [f"token number {place:04d}" for place in range(4)]
 NORTH, SOUTH, NEW, OTHER = (f"{place:064x}" for place in range(1, 5))
@@ -195,6 +197,20 @@ def test_no_token_comes_after_an_archive(store, other):
     with pytest.raises(StoreError, match="has ended"):
         between(store, archive, lambda: other.add_tokens(["a token that is late"]))
     assert rows(store, tokens) == 0
+
+
+def test_tokens_for_a_campaign_that_ends_meanwhile_are_refused_as_after_its_end(tmp_path, database):
+    """Whoever gave them was told of a failure of ours."""
+    campaign, other = running(folder_of(tmp_path), database), Store(database)
+    given = partial(httpx.post, headers={"x-tacit-admin": ADMIN}, timeout=60.0)
+    with serve(campaign.app) as url:
+        add = partial(given, f"{url}/v1/admin/tokens", content="a-token-that-is-late")
+        ended, told = between(other, lambda: other.end("rounds", b"model"), add)
+    assert ended
+    assert (told.status_code, told.json()) == (409, {"error": "ended"})
+    (line,) = [act for act in Records(other).acts() if act.what == "tokens"]
+    assert line.outcome == "409"
+    other.close()
 
 
 def test_who_leaves_while_it_is_asked_has_said_nothing(store, other, database):

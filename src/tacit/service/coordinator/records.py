@@ -49,6 +49,8 @@ from tacit.service.coordinator.tables import (
     READER,
     RUNNING,
     Excerpt,
+    FullError,
+    OverError,
     acts,
     campaign,
     contradictions,
@@ -380,12 +382,13 @@ class AdminRoutes:
             if not (new and good and all(_TOKEN.fullmatch(token) for token in new)):
                 return error("malformed", 400), ""
             expires = float(until) if until else None
-            if self._store.standing().state == ENDED:
-                return error("ended", 409), ""
-            if not self._store.has_room(len(new)):
-                return error("full", 507), ""
             added = [token.decode() for token in new]
-            self._store.add_tokens(added, expires=expires, maker=who)
+            try:
+                self._store.add_tokens(added, expires=expires, maker=who)
+            except OverError:
+                return error("ended", 409), ""
+            except FullError:
+                return error("full", 507), ""
             return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
 
         return await self._act(request, ADMIT, add)

@@ -45,6 +45,8 @@ from tacit.service.coordinator.tables import (
     OPEN,
     PAUSED,
     RUNNING,
+    FullError,
+    OverError,
     Question,
     Standing,
     StoreError,
@@ -301,14 +303,15 @@ class Store:
         self, new: Sequence[str], *, expires: float | None = None, maker: str = ""
     ) -> None:
         """Allow as many owners to enrol, until a moment (seconds since 1970); only hashes are
-        kept. A token that is there already stays as it is. After the end there are no new ones.
+        kept. A token that is there already stays as it is. `OverError` after the end, `FullError`
+        where there is no room.
         """
         with self.transaction() as connection:
             # nobody ends or archives it meanwhile: a token that came after would let somebody in
             mine = select(campaign.c.state, campaign.c.name).where(self.mine(campaign))
             state, name = connection.execute(mine.with_for_update(read=True)).one()
             if state == ENDED:
-                raise StoreError(f"campaign {name!r} has ended: nobody can take part any more")
+                raise OverError(f"campaign {name!r} has ended: nobody can take part any more")
             self._check_room(len(new))
             added = sql.upsert(connection, tokens).on_conflict_do_nothing()
             every = {"campaign": self.id, "made": time.time(), "expires": expires, "maker": maker}
@@ -326,7 +329,7 @@ class Store:
 
     def _check_room(self, new: int) -> int:
         if not self.has_room(new):
-            raise StoreError(f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer")
+            raise FullError(f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer")
         return new
 
     def has_room(self, new: int) -> bool:

@@ -77,6 +77,14 @@ class StoreError(RuntimeError):
     """The database cannot serve this campaign; the message says what to do."""
 
 
+class OverError(StoreError):
+    """The campaign has ended, and takes nobody any more."""
+
+
+class FullError(StoreError):
+    """There is no room for so many."""
+
+
 @dataclass(frozen=True)
 class Question:
     """A question as it stands; `opened` and `deadline` are in the campaign's time."""
