@@ -49,7 +49,7 @@ from tacit.service.coordinator.tables import (
     READER,
     RUNNING,
     Excerpt,
-    FullError,
+    NoRoomError,
     OverError,
     acts,
     campaign,
@@ -387,7 +387,7 @@ class AdminRoutes:
                 self._store.add_tokens(added, expires=expires, maker=who)
             except OverError:
                 return error("ended", 409), ""
-            except FullError:
+            except NoRoomError:
                 return error("full", 507), ""
             return JSONResponse({"tokens": len(new)}), f"{len(new)} tokens"
 

@@ -45,7 +45,7 @@ from tacit.service.coordinator.tables import (
     OPEN,
     PAUSED,
     RUNNING,
-    FullError,
+    NoRoomError,
     OverError,
     Question,
     Standing,
@@ -303,7 +303,7 @@ class Store:
         self, new: Sequence[str], *, expires: float | None = None, maker: str = ""
     ) -> None:
         """Allow as many owners to enrol, until a moment (seconds since 1970); only hashes are
-        kept. A token that is there already stays as it is. `OverError` after the end, `FullError`
+        kept. A token that is there already stays as it is. `OverError` after the end, `NoRoomError`
         where there is no room.
         """
         with self.transaction() as connection:
@@ -329,7 +329,7 @@ class Store:
 
     def _check_room(self, new: int) -> int:
         if not self.has_room(new):
-            raise FullError(f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer")
+            raise NoRoomError(f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer")
         return new
 
     def has_room(self, new: int) -> bool:

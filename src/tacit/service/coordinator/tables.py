@@ -81,7 +81,7 @@ class OverError(StoreError):
     """The campaign has ended, and takes nobody any more."""
 
 
-class FullError(StoreError):
+class NoRoomError(StoreError):
     """There is no room for so many."""
 
 
