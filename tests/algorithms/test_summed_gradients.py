@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from tacit import seeded
 from tacit.algorithms import public_curvature, summed_gradients, wide_features
 from tacit.algorithms.outlook import look_ahead
-from tacit.algorithms.public_baseline import fit_public
+from tacit.algorithms.public_baseline import fit_public, folds_of
 from tacit.algorithms.public_curvature import stand_ins
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
@@ -24,7 +24,7 @@ from tacit.algorithms.wide_features import (
     mixes_for,
     wide_map,
 )
-from tacit.algorithms.wide_start import WideStart, _likeliest, _scores_unseen
+from tacit.algorithms.wide_start import WideStart
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
 from tacit.learners.learner import Facts, ShareQuery
@@ -250,16 +250,30 @@ def test_more_owners_promise_more():
     assert rises[0] > 0
 
 
-def test_a_row_left_out_is_nearly_refitted_without_it():
-    coins = np.random.default_rng(3)
-    root, labels = coins.normal(size=(40, 5)), coins.integers(0, 2, 40)
-    hot, matrix, guess = np.eye(2)[labels], contrasts(2), np.zeros((5, 1))
-    scores = root @ _likeliest(root, hot, 1.0, guess) @ matrix.T
-    left_out = _scores_unseen(root, scores, hot, 1.0)
-    for row in range(0, 40, 7):
-        rest = np.arange(40) != row
-        exact = root[row] @ _likeliest(root[rest], hot[rest], 1.0, guess) @ matrix.T
-        assert np.abs(left_out[row] - exact).max() < 0.15 * np.abs(scores[row] - exact).max() + 0.02
+def test_what_the_start_says_of_a_row_left_out_is_of_a_fit_without_it():
+    """By scikit-learn on the other rows; a step of a class is `between` coefficients."""
+    coins, between = np.random.default_rng(3), contrasts(2)[1, 0] - contrasts(2)[0, 0]
+    X = coins.normal(size=(300, 4))
+    public = Public(X, (X[:, 0] * X[:, 1] + coins.normal(size=300) > 0).astype(int), 2)
+    start = WideStart.of(public, replace(fit_public(public), accuracy=None), SMOOTH)
+    size, folds = float(between**2 * start.variance), folds_of(public.y)
+    for fold in (0, 3):
+        out = folds == fold
+        features = wide_map(Public(X[~out], public.y[~out], 2), SMOOTH)
+        again = LogisticRegression(C=size, fit_intercept=False, max_iter=1000, tol=1e-8)
+        again.fit(features.transform(X[~out]), public.y[~out])
+        said = again.decision_function(features.transform(X[out]))
+        np.testing.assert_allclose(start.left_out[out] @ [-1, 1], said, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize(("steep", "sizes"), [(0.0, (0, 0.25)), (6.0, (4, np.inf))])
+def test_coefficients_of_the_start_are_as_large_as_rows_left_out_say(steep, sizes):
+    coins = np.random.default_rng(4)
+    X = coins.normal(size=(400, 3))
+    y = (coins.random(400) < 1 / (1 + np.exp(-steep * X[:, 0]))).astype(int)
+    public = Public(X, y, 2)
+    variance = WideStart.of(public, fit_public(public), SMOOTH).variance
+    assert sizes[0] <= variance <= sizes[1]
 
 
 def test_features_are_those_that_should_be_best_when_everybody_has_answered():

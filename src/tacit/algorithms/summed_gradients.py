@@ -46,8 +46,7 @@ from tacit.mechanisms.spaces import Ball
 
 _ROUNDS, _MORE = 4, 6  # more where public rows are few and tell the curvature worse
 _FEW = 150  # public rows
-# of coefficients, once somebody answered, where few rows cannot tell; of more classes than two
-_VARIANCE, _OF_MANY = 2.0, 4.0
+_VARIANCE, _OF_MANY = 2.0, 4.0  # of coefficients, once somebody answered; of more classes than two
 _QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
@@ -101,7 +100,6 @@ class SummedGradients:
         self._unseen_loss = start.loss
         self.map, self._phi = start.map, start.phi
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
-        self._likely = self._likely_variance(start.variance)
         self._contrasts = contrasts(self.public.classes)
         others = stand_ins(self.public)
         phi, self._part = np.vstack([self._phi, self.map.transform(others.X)]), others.parts
@@ -261,10 +259,9 @@ class SummedGradients:
             rise += float(np.mean(chance[rows, guess] - chance[rows, before])) / draws
         return rise
 
-    def _likely_variance(self, told: float) -> float:
-        """Of coefficients, once somebody has answered: between 1 and what public rows say."""
-        if len(self.public.y) >= BY_HEART:
-            return float(np.sqrt(told))
+    @property
+    def _likely_variance(self) -> float:
+        """Of coefficients, once somebody has answered."""
         return _VARIANCE if self.public.classes == 2 else _OF_MANY
 
     def _public_precision(self, variance: float) -> FloatArray:
@@ -317,7 +314,7 @@ class SummedGradients:
         what stand-ins may be wrong by where chances have changed since. The likeliest model by
         the mean of these by precision, found in a few turns.
         """
-        self._scale = self._likely
+        self._scale = self._likely_variance
         before = self._public_precision(self._scale)
         for _ in range(_TURNS):
             chances = self._chances(self._theta)
@@ -381,7 +378,7 @@ class SummedGradients:
         most = _TURNED_DOWN if self.public.classes == 2 else _OF_MANY_TURNED_DOWN
         self._turned_down, parts = best_parts(
             self._curve,
-            1 / self._public_precision(self._likely),
+            1 / self._public_precision(self._likely_variance),
             self._axes.freedom,
             self.noise_foreseen,
             min(most, self._axes.seen.shape[1]),
