@@ -142,6 +142,9 @@ FITS: dict[str, Fit] = {
     "classifier three classes": CLASSIFIER({"epsilon": 8.0, "rounds": 2}, rows=3000, classes=3),
     "classifier nobody asked": CLASSIFIER({"epsilon": 0.1}),
     "classifier two servers": CLASSIFIER({"epsilon": 4.0, "trust": "two servers"}, rows=2000),
+    "classifier two servers, wide": CLASSIFIER(
+        {"epsilon": 4.0, "trust": "two servers"}, rows=2000, known=320
+    ),
     "two servers boosting": BOOSTING({"epsilon": 4.0, "trust": "two servers", "rounds": 3}),
     "classifier owners": CLASSIFIER(
         {"epsilon": 8.0, "rows_per_owner": 4, "mechanism": "duchi", "features": "linear"},
