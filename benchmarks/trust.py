@@ -5,11 +5,9 @@
 Every line is one run at one trust, epsilon and size of the public sample: accuracy in percent of
 the data user's own model and of the combination, with what the plan foresaw. Where owners' rows are
 not like test rows (images' are moved copies) accuracy `on_owners`' own rows tells what they brought
-about rows of their kind; it may be a little high, since they answered about these. `--together`
-adds what all owners' rows in one place give without any privacy: logistic regression over the
-features that owners were asked about, its ridge chosen on a tenth of them. Runs are counted from
-`--first`: settings were chosen on run 100, which draws other public rows and owners, and has the
-same test rows.
+about rows of their kind; it may be a little high, since they answered about these. Runs are counted
+from `--first`: settings were chosen on run 100, which draws other public rows and owners, and has
+the same test rows. What all rows in one place have: `benchmarks.half_way`.
 """
 
 import argparse
@@ -19,23 +17,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
-from tacit._util.types import BoolArray, FloatArray
 from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
 from tacit.algorithms.refinement import refine
-from tacit.algorithms.summed_gradients import SummedGradients
 from tacit.data.cohort import Cohort, Public
 from tacit.engines.inline import Inline
-from tacit.learners.models.features import FeatureMap
-from tacit.learners.models.scores import Mapped, ScoreModel
+from tacit.learners.models.scores import ScoreModel
 from tacit.mechanisms.streams import seeded
 from tacit.sums import TRUSTS
 from tacit_papers.ours.tasks import Task, task_of
-
-_RIDGES, _KEPT_OUT, _ITERATIONS = (4.0, 64.0), 0.1, 60  # of all rows in one place
 
 
 @dataclass(frozen=True)
@@ -59,13 +51,7 @@ class TrustRun:
 
 
 def run_task(
-    task: Task,
-    sizes: list[int],
-    epsilons: list[float],
-    run: int,
-    trusts: list[str],
-    *,
-    together: bool = False,
+    task: Task, sizes: list[int], epsilons: list[float], run: int, trusts: list[str]
 ) -> Iterator[TrustRun]:
     """All sizes of the public sample, trusts and epsilons of one run."""
     cohort = task.cohort(run)
@@ -75,7 +61,7 @@ def run_task(
         for trust in trusts:
             for epsilon in epsilons:
                 crowd = Population(len(cohort), epsilon, task.rows, trust)
-                yield _run(task, cohort, public, own, crowd, run=run, together=together)
+                yield _run(task, cohort, public, own, crowd, run=run)
 
 
 def _run(
@@ -86,7 +72,6 @@ def _run(
     crowd: Population,
     *,
     run: int,
-    together: bool,
 ) -> TrustRun:
     def right(model: ScoreModel) -> float:
         return round(100 * task.accuracy(model.predict(task.split.X_test)), 2)
@@ -96,10 +81,6 @@ def _run(
 
     began = time.monotonic()
     look = look_ahead(public, own, crowd)
-    if together and isinstance(look.combination, SummedGradients):
-        model = fit_together(look.combination.map, cohort, public)
-        told = {"task": task.name, "public_rows": len(public.y), "together": right(model)}
-        print(json.dumps(told), flush=True)
     asks = refine(public, crowd, "auto", crowd.epsilon, own=own, outlook=look)
     refined = Inline(cohort, crowd.epsilon, seeded(run)).run(asks)
     return TrustRun(
@@ -120,31 +101,12 @@ def _run(
     )
 
 
-def fit_together(features: FeatureMap, cohort: Cohort, public: Public) -> ScoreModel:
-    """The same family of models from all rows in one place, without privacy."""
-    X, y = np.vstack([cohort.X, public.X]), np.concatenate([cohort.y, public.y])
-    phi, known = features.transform(X), np.random.default_rng(0).random(len(y)) > _KEPT_OUT
-
-    def fit(ridge: float, rows: BoolArray) -> FloatArray:
-        made = LogisticRegression(C=ridge, fit_intercept=False, max_iter=_ITERATIONS)
-        found = made.fit(phi[rows], y[rows]).coef_
-        return found if len(found) > 1 else np.vstack([-found, found]) / 2
-
-    def right(ridge: float) -> float:
-        guesses = (phi[~known] @ fit(ridge, known).T).argmax(axis=1)
-        return float(np.mean(guesses == y[~known]))
-
-    weights = fit(max(_RIDGES, key=right), np.ones(len(y), dtype=np.bool_))
-    return ScoreModel(public.classes, (Mapped(features, np.ascontiguousarray(weights.T)),))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--task", action="append", required=True)
     parser.add_argument("--public", action="append", type=int, default=None)
     parser.add_argument("--epsilon", action="append", type=float, default=None)
     parser.add_argument("--trust", action="append", choices=TRUSTS, default=None)
-    parser.add_argument("--together", action="store_true", help="with two servers, all rows too")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()
@@ -153,7 +115,7 @@ def main() -> None:
         task = task_of(name)
         for run in range(given.first, given.first + given.runs):
             trusts = given.trust or list(TRUSTS)
-            for each in run_task(task, sizes, epsilons, run, trusts, together=given.together):
+            for each in run_task(task, sizes, epsilons, run, trusts):
                 print(json.dumps(asdict(each)), flush=True)
 
 

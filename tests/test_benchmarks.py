@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import __main__ as command
-from benchmarks import boosting, choices, proofs, refining, rounds, same_bytes, timing
+from benchmarks import boosting, choices, half_way, proofs, refining, rounds, same_bytes, timing
 from benchmarks.central import CentralRun, table_of_means
 from benchmarks.earlier import checksum, make_rows, measure, take_out
 from benchmarks.noise_limit import tell
@@ -20,14 +20,14 @@ from benchmarks.plans import Measured, measured_in_rows, measured_in_table
 from benchmarks.service.siege import SiegeRow, figures
 from benchmarks.sizes import measure_method, write_rows
 from benchmarks.tables import Table, Verdict
-from benchmarks.trust import fit_together
 from benchmarks.walks import WalkRow
 
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.wide_features import SMOOTH, wide_map
 from tacit.data.cohort import Cohort, Public
+from tacit_papers.datasets import DataMissing
 from tacit_papers.evidence_benchmarks import digest_of_benchmark
-from tacit_papers.ours.tasks import quick_task
+from tacit_papers.ours.tasks import quick_task, task_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -125,8 +125,34 @@ def test_all_rows_in_one_place_are_fitted_over_the_features_that_owners_were_ask
     X = coins.uniform(-1, 1, (1500, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(np.int64)  # no line tells them apart
     public, cohort = Public(X[:100], y[:100], 2), Cohort(X[100:], y[100:], np.arange(1401))
-    model = fit_together(wide_map(public, SMOOTH), cohort, public)
+    model = half_way.fit_together(wide_map(public, SMOOTH), cohort, public)
     assert np.mean(model.predict(X) == y) > 0.93
+
+
+def test_of_the_way_to_all_rows_owners_go_a_part(capsys, monkeypatch):
+    monkeypatch.setattr("tacit.algorithms.wide_features.WIDE", 256)
+    task = replace(quick_task(), owners=2_000)
+    tests = {"test rows": (task.split.X_test, task.split.y_test)}
+    half_way.tell(
+        task,
+        [half_way.walk(task, tests, task.public(50, 0), 1.0, run, whole=not run) for run in (0, 1)],
+    )
+    (line,) = capsys.readouterr().out.splitlines()
+    alone, with_owners, together, way = (float(word) for word in line.split()[3:7])
+    assert alone < with_owners < together
+    assert 0 < way < 100
+
+
+def test_test_images_are_moved_as_owners_are():
+    """Of 5,500 training images of each class 20,000 are made; as they are they come first."""
+    try:
+        task = task_of("fashion 0 or 6")
+        X, y = half_way.PICTURES[task.name].made_as_owners(task)
+    except DataMissing as missing:
+        pytest.skip(str(missing))
+    assert np.bincount(y).tolist() == [3636, 3636]
+    np.testing.assert_array_equal(X[:1000], task.split.X_test[:1000])
+    assert not (X[1000:2000] == X[:1000]).all(axis=1).any()
 
 
 def test_an_oracle_is_between_the_start_and_all_rows(capsys, monkeypatch):
