@@ -332,3 +332,19 @@ def test_of_kits_that_could_not_all_be_made_there_is_none(folder):
     assert list((folder / "kits").iterdir()) == []
     assert Records(service.store).tokens() == []
     service.close()
+
+
+def test_tokens_that_are_told_are_not_those_that_are_withdrawn(folder):
+    """To put new ones in the place of all was to withdraw these, too, and to tell them all the
+    same.
+    """
+    service = running(folder)
+    service.store.add_tokens(["a token of before"])
+    words = ["admin", "tokens", "--new", "2", "--withdraw", "all", "--database", "sqlite:///c.db"]
+    told = run(app, words)
+    assert "1 tokens were withdrawn" in told.output
+    new = re.findall("new, told once: (.+)", told.output)
+    assert len(new) == 2
+    listed = [(each["token"], each["state"]) for each in Records(service.store).tokens()]
+    assert sorted(listed) == sorted((service.store.hide(each)[:12], "free") for each in new)
+    service.close()

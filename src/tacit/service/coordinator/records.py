@@ -59,6 +59,7 @@ from tacit.service.coordinator.tables import (
     reader_name,
     renewals,
     reports,
+    rosters,
     spoken,
     tokens,
 )
@@ -197,9 +198,10 @@ class Records:
         key = Ed25519PublicKey.from_public_bytes(self._store.standing().key)
         figures = View(self._store, key).status()
         with self._store.transaction() as connection:
-            present = self._store.mine(owners) & owners.c.revoked.is_(False)
-            those = select(owners.c.owner).where(present).order_by(owners.c.id).with_for_update()
-            keys = connection.execute(those).scalars().all()
+            # all of them, and first, as whoever forgets one holds it: neither waits for ever
+            every = select(owners.c.owner, owners.c.revoked).where(self._store.mine(owners))
+            held = connection.execute(every.order_by(owners.c.id).with_for_update()).all()
+            keys = [row.owner for row in held if not row.revoked]
             done = self._store.archive(json.dumps({**figures, "voices": []}))
             if done and keep_readers and keys:
                 names = [reader_name(self._store.id, each) for each in sorted(keys)]
@@ -236,8 +238,8 @@ class Records:
         }
 
     def forget(self, owner: str) -> dict[str, list[str]] | None:
-        """Leave an owner out and delete what can go; what went and what stays. None: no such
-        owner.
+        """Leave an owner out and delete what can go; what went and what stays, and by which name
+        the rest is to be deleted after the end. None: no such owner.
         """
         with self._store.transaction() as connection:
             leave_out(connection, self._store.id, owner)  # first: from here on it keeps its key
@@ -258,15 +260,22 @@ class Records:
             connection.execute(delete(tokens).where(its_token))
             named = self._store.mine(acts) & (acts.c.about == owner)
             connection.execute(update(acts).where(named).values(about=gone["owner"]))
+            mine = self._store.mine(rosters)
             if is_over:
                 self._drop_reports(connection, row.id)
                 went.append("its reports")
+                if connection.execute(delete(rosters).where(mine)).rowcount:
+                    went.append("rosters, with all who were on them")
             elif _of(connection, reports, row.id):
                 stays.append("its reports to closed questions, until the campaign has ended")
+            if not is_over and connection.execute(select(rosters.c.number).where(mine)).first():
+                stays.append(
+                    "its name and key on rosters, until then: others check turns with them"
+                )
             if not is_over and _of(connection, renewals, row.id):
                 stays.append("what it signed of its keys, until then: others check turns with it")
         self._store.scrub()
-        return {"deleted": went, "stays": stays}
+        return {"deleted": went, "stays": stays, "again": [] if is_over else [gone["owner"]]}
 
     def _is(self, owner: str) -> ColumnElement[bool]:
         names = owner, reader_name(self._store.id, owner)
