@@ -348,3 +348,12 @@ def test_tokens_that_are_told_are_not_those_that_are_withdrawn(folder):
     listed = [(each["token"], each["state"]) for each in Records(service.store).tokens()]
     assert sorted(listed) == sorted((service.store.hide(each)[:12], "free") for each in new)
     service.close()
+
+
+@pytest.mark.parametrize("command", ["model", "join"])
+def test_patience_that_is_no_number_of_seconds_is_refused(folder, command):
+    """With `nan` it had no end."""
+    words = [command, "http://127.0.0.1:1", "--home", "home", "--patience", "nan"]
+    data = ["--data", "people.csv"] if command == "join" else []
+    refused = run(app, [*words, *data])
+    assert "patience must be 0 or more seconds" in str(refused.exception)

@@ -137,6 +137,8 @@ class Way:
     @classmethod
     def to(cls, where: str, key: bytes | None, authority: Path | None, patience: float) -> "Way":
         """To an address, or to where a kit leads; what was typed counts more than the kit."""
+        if not patience >= 0:
+            raise bad("patience", "0 or more seconds", patience)
         if "://" in where:
             return cls(where, key, authority, patience)
         file = Path(where)
