@@ -521,6 +521,17 @@ def test_a_peer_cannot_speak_for_another(trial):
     assert trial.post(name, b"something else") is Outcome.MALFORMED
 
 
+def test_what_a_peer_signs_that_is_no_report_is_told_to_be_none(trial):
+    """It was told that the service is busy, as was everybody whose words came with it."""
+    trial.step(3)
+    name, question = trial.turn()
+    _, report = trial.signed(name, question)
+    for wrong in (report[:7], report + b"more"):
+        data, _ = trial.signed(name, question, wrong)
+        assert trial.post(name, data) is Outcome.MALFORMED
+    assert trial.post(name, trial.signed(name, question)[0]) is Outcome.COUNTED
+
+
 def test_a_peer_leaves_by_itself(tmp_path):
     service = running(folder_of(tmp_path))
     service.store.add_tokens(TOKENS)
