@@ -67,6 +67,8 @@ def test_who_enrolled_is_in_the_log_by_key_where_it_has_a_name_and_counted_where
 
 def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, store):
     records.note(Act("admin", "revoke", KEYS[1], "here", "200"))
+    for name in ("north", "northwest"):
+        records.note_command("invite", f"{name}, 1 tokens")
     done = records.forget(KEYS[1])
     assert done["deleted"] == ["its key", "its token's hash"]
     assert any("closed questions, until" in each for each in done["stays"])
@@ -86,6 +88,8 @@ def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, stor
         again = records.forget(key)
         assert "its reports" in again["deleted"]
     assert store.labels() == {1: "", 2: ""}
+    kits = [act.about for act in records.acts() if act.what == "invite"]
+    assert kits == ["forgotten 1, 1 tokens", "northwest, 1 tokens"]
     assert store.reports_of(1) == store.reports_of(2) == []
     assert [each["state"] for each in records.owners()] == ["forgotten"] * 2
 

@@ -205,14 +205,15 @@ class Rosters:
         """The turn of a question that is over, signed; None: not yet, or not any more."""
         this = self._store.mine(questions) & (questions.c.number == number)
         wanted = select(questions.c.data, questions.c.state).where(this)
+        first = select(rosters.c.number).where(self._store.mine(rosters)).limit(1)
         with self._store.snapshot() as connection:
             found = connection.execute(wanted).first()
             said = self.renewals.of_turn(connection, number)
-        if found is None or found.state not in (CLOSED, VOID):
+            # somebody was forgotten after the end: its turns would look as if nobody had spoken
+            is_over = connection.execute(first).first() is None
+        if found is None or found.state not in (CLOSED, VOID) or is_over:
             return None
         signed = self.find_signed(number) if found.state == CLOSED else b""
-        if found.state == CLOSED and not signed:
-            return None  # whoever spoke then was forgotten: it would look like a turn of nobody
         turn = RenewedTurn(found.data, signed, said) if said else Turn(found.data, signed)
         return sign(turn, TURN, self._key)
 

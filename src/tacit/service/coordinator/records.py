@@ -69,6 +69,7 @@ from tacit.service.protocol.web import error
 OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
 DONE, BEGUN, REFUSED = "200", "begun", "refused"  # outcomes of what is typed
+INVITE = "invite"  # about a name, and so many tokens
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 
 
@@ -252,7 +253,9 @@ class Records:
             gone = {"owner": f"{FORGOTTEN} {row.id}", "token": f"{FORGOTTEN} {row.id}"}
             if is_over or not row.label:
                 gone |= {"label": "", "held": ""}
-                went += ["its name"] if row.label else []
+                if row.label:
+                    self._rename_kit(connection, row.label, gone["owner"])
+                    went.append("its name")
             else:
                 stays.append("its name, until the campaign has ended: reports are read in order")
             connection.execute(update(owners).where(owners.c.id == row.id).values(**gone))
@@ -280,6 +283,14 @@ class Records:
     def _is(self, owner: str) -> ColumnElement[bool]:
         names = owner, reader_name(self._store.id, owner)
         return self._store.mine(owners) & owners.c.owner.in_(names)
+
+    def _rename_kit(self, connection: Connection, label: str, number: str) -> None:
+        """Have the log name nobody for whom a kit was made that went by the name on it."""
+        told = f"{self._store.storage.open_name(label)}, "
+        mine = self._store.mine(acts) & (acts.c.what == INVITE)
+        kits = mine & acts.c.about.startswith(told, autoescape=True)
+        rest = func.substr(acts.c.about, len(told) - 1)
+        connection.execute(update(acts).where(kits).values(about=number + rest))
 
     def _drop_reports(self, connection: Connection, owner_id: int) -> None:
         """Everything that an owner has said."""
