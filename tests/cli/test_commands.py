@@ -172,6 +172,24 @@ def test_a_bad_parameter_is_one_line(arguments, monkeypatch, capsys):
     assert told.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["serve", ""], "what is given is empty"),
+        (["serve", "campaign.toml", "--state", ""], "what is given after --state is empty"),
+        (["admin", "grant", "ada", "--roles", "look", "--state="], "--state= is empty"),
+    ],
+)
+def test_what_is_empty_stands_for_no_folder(words, told, tmp_path, monkeypatch):
+    """As `"$STATE"` does that nobody has set: the folder one is in was served, or had a new key."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "admin.key").write_text("key")
+    refused = run(app, words)
+    assert refused.exit_code == 2
+    assert told in refused.output
+    assert [file.name for file in tmp_path.iterdir()] == ["admin.key"]
+
+
 def test_the_program_as_a_process():
     command = [sys.executable, "-m", "tacit", "predict", "gone.tacit", "gone.csv"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -82,7 +82,7 @@ def test_what_is_typed_is_written_down(folder):
     ):
         done = run(app, words)
         assert done.exit_code == 0, done.output
-    for wrong in ("", "a", "%", "g" * 12):
+    for wrong in ("a", "%", "g" * 12):
         refused = run(app, ["admin", "tokens", "--withdraw", wrong, *database])
         assert "withdraw must be a token as it is listed" in str(refused.exception)
     refused = run(app, ["admin", "dismiss", "ada", *state])
@@ -332,3 +332,28 @@ def test_of_kits_that_could_not_all_be_made_there_is_none(folder):
     assert list((folder / "kits").iterdir()) == []
     assert Records(service.store).tokens() == []
     service.close()
+
+
+def test_tokens_that_are_told_are_not_those_that_are_withdrawn(folder):
+    """To put new ones in the place of all was to withdraw these, too, and to tell them all the
+    same.
+    """
+    service = running(folder)
+    service.store.add_tokens(["a token of before"])
+    words = ["admin", "tokens", "--new", "2", "--withdraw", "all", "--database", "sqlite:///c.db"]
+    told = run(app, words)
+    assert "1 tokens were withdrawn" in told.output
+    new = re.findall("new, told once: (.+)", told.output)
+    assert len(new) == 2
+    listed = [(each["token"], each["state"]) for each in Records(service.store).tokens()]
+    assert sorted(listed) == sorted((service.store.hide(each)[:12], "free") for each in new)
+    service.close()
+
+
+@pytest.mark.parametrize("command", ["model", "join"])
+def test_patience_that_is_no_number_of_seconds_is_refused(folder, command):
+    """With `nan` it had no end."""
+    words = [command, "http://127.0.0.1:1", "--home", "home", "--patience", "nan"]
+    data = ["--data", "people.csv"] if command == "join" else []
+    refused = run(app, [*words, *data])
+    assert "patience must be 0 or more seconds" in str(refused.exception)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from collections import defaultdict
 from pathlib import Path
 
@@ -15,7 +16,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from tacit.cli import app
+from tacit.cli import _options, app
+from tacit.cli._options import check_port
+from tacit.service.protocol.serving import Address
 from tacit.sums.protocol import CoordinatorSide
 from tacit.wire import encode
 from tests.cli.spoken import commands
@@ -180,3 +183,24 @@ def test_the_trial_has_as_many_tokens_as_owners(name, tmp_path):
     owners = {row.rpartition(",")[2] for row in rows}
     (invite,) = [word for word in read()["invite"]["command"] if word.startswith("--owners=")]
     assert invite == f"--owners={len(owners)}"
+
+
+def test_two_services_do_not_share_a_port(monkeypatch):
+    """The second was begun beside the first, and each had some of the other's requests: of two
+    campaigns on the usual port, owners reached now one and now the other.
+    """
+    monkeypatch.setattr(_options, "_GOING", 0.5)
+    with Address(host="127.0.0.1", port=0).listen() as first:
+        _, port = first.getsockname()
+        with pytest.raises(ValueError, match=f"cannot listen on 127.0.0.1, port {port}"):
+            check_port("127.0.0.1", port)
+    check_port("127.0.0.1", port)
+
+
+def test_workers_of_a_service_that_was_killed_are_waited_for():
+    """They see within a second or so that it is gone, and listen until then."""
+    first = Address(host="127.0.0.1", port=0).listen()
+    going = threading.Timer(0.5, first.close)
+    going.start()
+    check_port("127.0.0.1", first.getsockname()[1])
+    assert first.fileno() == -1

@@ -1,7 +1,10 @@
 """Files of SQLite that several processes make at once."""
 
+import os
 import sqlite3
 import threading
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -51,12 +54,33 @@ def test_other_errors_are_told_at_once(tmp_path):
         use_journal(sqlite3.connect(tmp_path / "x"))
 
 
-def test_what_is_no_database_keeps_its_rights(tmp_path):
-    """A file that was named by mistake became one that its user alone can read."""
-    file = tmp_path / "notes.txt"
-    file.write_text("bread and milk")
-    file.chmod(0o644)
-    for wrong in (file, tmp_path):
+def test_what_is_no_database_keeps_its_rights(tmp_path, monkeypatch):
+    """What was named by mistake became one that its user alone can read: a list, a database of
+    another program, a device.
+    """
+    notes, other = tmp_path / "notes.txt", tmp_path / "other.db"
+    notes.write_text("bread and milk")
+    with closing(sqlite3.connect(other)) as made:
+        made.execute("CREATE TABLE songs (name)")
+    for file in (notes, other):
+        file.chmod(0o644)
+    before, changed = other.read_bytes(), []
+    monkeypatch.setattr(os, "fchmod", lambda *given: changed.append(given))
+    for wrong in (notes, other, tmp_path, Path(os.devnull)):
         with pytest.raises(ValueError, match="holds no budget: name a file that Budget made"):
-            make_private(wrong, "budget", "Budget")
-    assert file.stat().st_mode & 0o777 == 0o644
+            make_private(wrong, "charges", "budget", "Budget")
+    assert not changed
+    assert other.read_bytes() == before
+    assert sorted(tmp_path.iterdir()) == [notes, other]
+
+
+def test_what_is_a_database_becomes_its_users_alone(tmp_path):
+    file = tmp_path / "mine.db"
+    with closing(sqlite3.connect(file)) as made:
+        made.execute("CREATE TABLE charges (epsilon)")
+    for _ in range(2):
+        file.chmod(0o644)
+        make_private(file, "charges", "budget", "Budget")
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.write_bytes(b"")  # as one that somebody makes just now
+    assert list(tmp_path.iterdir()) == [file]

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -99,23 +99,36 @@ def use_journal(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA secure_delete = ON")  # what was deleted is not left in the file
 
 
-def make_private(path: Path, content: str, maker: str) -> None:
+def make_private(path: Path, table: str, content: str, maker: str) -> None:
     """Have a file of SQLite's that its user alone can read, empty if there was none; journals get
     the same rights. Whatever else is there keeps its own, and is refused: it has no `content` that
-    a `maker` made.
+    a `maker` made, whose files have a `table` of this name.
     """
     problem = f"{path} holds no {content}: name a file that {maker} made, or one to be made"
-    if path.is_dir():
+    if path.exists() and not path.is_file():
         raise ValueError(problem)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        if not _SQLITE.startswith(os.read(handle, len(_SQLITE))):
+        begins = os.read(handle, len(_SQLITE))
+        if not _SQLITE.startswith(begins) or (begins and _is_anothers(path, table)):
             raise ValueError(problem)
         if os.fstat(handle).st_mode & 0o077:
             os.fchmod(handle, 0o600)
     finally:
         os.close(handle)
+
+
+def _is_anothers(path: Path, table: str) -> bool:
+    """Whether another program's tables are in a file, and none of this name. It is looked at as it
+    lies there: no lock is waited for, and nothing is written beside it.
+    """
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    wanted = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    with closing(sqlite3.connect(address, uri=True)) as looking, suppress(sqlite3.Error):
+        rows = looking.execute(wanted).fetchall()
+        return bool(rows) and (table,) not in rows
+    return False  # somebody makes it just now
 
 
 def read_or_create(path: Path, make: Callable[[], bytes]) -> bytes:

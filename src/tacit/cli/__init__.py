@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -112,6 +113,18 @@ def with_screen(function: Callable[..., None]) -> Callable[..., None]:
 
 class Commands(TyperGroup):
     """Finds a command in the file of its name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Refuse what is empty: an unset variable of a shell would stand for the folder that one
+        is in, and be served, or have a new key made in it.
+        """
+        for before, word in pairwise(["", *args]):
+            if not word or (word.startswith("--") and word.endswith("=")):
+                where = f" after {before}" if before.startswith("-") and not word else ""
+                raise _UsageError(
+                    f"{word or 'what is given'}{where} is empty, as from an unset variable"
+                )
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

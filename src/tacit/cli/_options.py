@@ -7,6 +7,7 @@ import logging
 import re
 import socket
 import sys
+import time
 from collections.abc import Collection
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -282,17 +283,36 @@ def warn_of_rehearsal() -> None:
     typer.secho(line, fg=typer.colors.RED, bold=True, err=True)
 
 
+_GOING = 8.0  # seconds in which workers have gone whose service was killed
+
+
 def check_port(host: str, port: int) -> None:
-    """Refuse a port that is taken, before anything is said of it."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        several = hasattr(socket, "SO_REUSEPORT")  # workers share a port with those they replace
-        socket.create_server((host, port), family=family, reuse_port=several).close()
-    except (OSError, OverflowError) as problem:
-        why = getattr(problem, "strerror", None) or problem
-        raise ValueError(
-            f"cannot listen on {host}, port {port} ({why}): choose another --port or --host"
-        ) from None
+    """Refuse a port that is taken, before anything is said of it. Two services of one user could
+    share it, as workers do, and each would have some of the requests to the other. Workers of one
+    that was killed are waited for.
+    """
+    until = time.monotonic() + _GOING
+    while (why := _why_taken(host, port, shared=False)) is not None:
+        if _why_taken(host, port, shared=True) is not None or time.monotonic() > until:
+            raise ValueError(
+                f"cannot listen on {host}, port {port} ({why}): choose another --port or --host"
+            )
+        time.sleep(0.1)
+
+
+def _why_taken(host: str, port: int, *, shared: bool) -> object:
+    """Why nobody can listen there, or nobody beside those who share a port; None: somebody can.
+    Nothing listens here: whoever does would have requests of others.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as made:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared and hasattr(socket, "SO_REUSEPORT"):
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            made.bind((host, port))
+        except (OSError, OverflowError) as problem:
+            return getattr(problem, "strerror", None) or problem
+    return None
 
 
 _FIGURES = (

@@ -98,6 +98,8 @@ def forget(
     screen.tell(**done)
     screen.say(f"deleted: {', '.join(done['deleted'])}")
     screen.say(f"stays: {'; '.join(done['stays'])}")
+    for name in done["again"]:
+        screen.say(f"when the campaign has ended: tacit admin forget '{name}' deletes the rest")
 
 
 def revoke(
@@ -240,12 +242,12 @@ def tokens(
         raise ValueError(f"withdraw must be a token as it is listed, or all, got {withdraw!r}")
     until = expiry(days)
     with open_records(database, campaign) as (records, store):
+        if withdraw is not None:  # before new ones are made, which are told to be used
+            gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
+            records.note_command("withdraw", f"{gone} tokens")
         made = store.make_tokens(new, expires=until, maker=OPERATOR)
         if made:
             records.note_command("tokens", f"{new} tokens")
-        if withdraw is not None:
-            gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
-            records.note_command("withdraw", f"{gone} tokens")
         listed = records.tokens()
     if withdraw is not None:
         screen.say(f"{gone} tokens were withdrawn")

@@ -137,6 +137,8 @@ class Way:
     @classmethod
     def to(cls, where: str, key: bytes | None, authority: Path | None, patience: float) -> "Way":
         """To an address, or to where a kit leads; what was typed counts more than the kit."""
+        if not patience >= 0:
+            raise bad("patience", "0 or more seconds", patience)
         if "://" in where:
             return cls(where, key, authority, patience)
         file = Path(where)
@@ -232,7 +234,7 @@ def invite(
         tacit invite north south --url https://localhost:8443 --certificate server.pem
     """
     from tacit.cli.admin import expiry, open_records
-    from tacit.service.coordinator.records import OPERATOR
+    from tacit.service.coordinator.records import INVITE, OPERATOR
     from tacit.service.kinds import read_terms
 
     address = check_url("url", url)
@@ -264,7 +266,7 @@ def invite(
             if read_or_create(file, text.encode) != text.encode():
                 raise _taken(str(file))  # by another command, just now
             written.append(file)
-            records.note_command("invite", f"{name}, {owners} tokens")
+            records.note_command(INVITE, f"{name}, {owners} tokens")
     screen.tell(kits=files, campaign_key=standing.key.hex())
     for file in files:
         screen.say(f"{file}: for {file.stem} alone, by a way that others do not read")

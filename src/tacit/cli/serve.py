@@ -13,7 +13,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tacit._util.stopping import read_or_create
+from tacit._util.stopping import alone_in, read_or_create, replace_file
 from tacit.cli._options import (
     FAILED,
     LogJson,
@@ -316,20 +316,22 @@ def several(
 
 
 def give_tokens(store: "Store", state: Path, wanted: int) -> int:
-    """Have so many tokens in STATE/tokens; how many are new."""
+    """Have so many tokens in STATE/tokens, a line for each; how many are new."""
     from tacit.service.coordinator.records import OPERATOR, Records
-    from tacit.service.coordinator.tables import ENDED
+    from tacit.service.coordinator.tables import ENDED, OverError
 
     file = state / "tokens"
-    if store.standing().state == ENDED:
-        return 0
-    there = len(file.read_text().split()) if file.exists() else 0
-    if wanted <= there:
-        return 0
-    with store.transaction():
-        fresh = store.make_tokens(wanted - there, maker=OPERATOR)
-        Records(store).note_command("tokens", f"{len(fresh)} tokens")
-    _append(file, "".join(f"{token}\n" for token in fresh).encode())
+    with alone_in(state):
+        there = file.read_text().split() if file.exists() else []
+        if wanted <= len(there) or store.standing().state == ENDED:
+            return 0
+        try:
+            with store.transaction():
+                fresh = store.make_tokens(wanted - len(there), maker=OPERATOR)
+                Records(store).note_command("tokens", f"{len(fresh)} tokens")
+        except OverError:
+            return 0  # another coordinator has ended it just now
+        replace_file(file, "".join(f"{token}\n" for token in (*there, *fresh)).encode())
     return len(fresh)
 
 
@@ -365,14 +367,6 @@ def admin_file(state: Path) -> Path:
     """The file with that key, which may be replaced while it is in use."""
     admin_key(state)
     return state / "admin.key"
-
-
-def _append(path: Path, content: bytes) -> None:
-    """Add to a file that its user alone can read."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
 
 
 def vectors(

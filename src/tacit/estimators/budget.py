@@ -208,7 +208,7 @@ budget of 2 has 0.5 left: nobody was asked
 
     def _open(self) -> sqlite3.Connection:
         if self.file is not None:
-            make_private(self.file, "budget", "Budget")
+            make_private(self.file, "terms", "budget", "Budget")
         made = sqlite3.connect(
             self.file or ":memory:", isolation_level=None, check_same_thread=False
         )

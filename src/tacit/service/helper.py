@@ -113,7 +113,7 @@ class Sheets:
         self._lock = threading.Lock()
         self._vault, self._keep = vault, keep
         self._path, self._marked = path, _read_mark(path)
-        make_private(path, "releases", "tacit helper")
+        make_private(path, "releases", "releases", "tacit helper")
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         use_journal(self._connection)
         with self.transaction():

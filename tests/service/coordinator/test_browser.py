@@ -14,6 +14,7 @@ from tacit.service.device.client import Link
 from tacit.service.device.join import join
 from tests.browser import browser, watched
 from tests.service.coordinator.made import ADMIN, CAMPAIGN, folder_of, joining, running
+from tests.service.coordinator.test_several import folder_with, service_of
 
 NAME = "<b>Blood</b> & 'pressure'"
 TEXT = CAMPAIGN.replace('"trial"', f'"{NAME}"').replace("start = 45", "start = 1000")
@@ -158,6 +159,21 @@ def test_the_page_fits_and_can_be_read(seen, tmp_path, scheme, width):
         assert page.get_by_label("Admin key").is_hidden()
         for selector in ("h1", ".lead", ".quiet", ".terms dt"):
             assert contrast(page, selector) >= 4.5, selector
+        assert wrong == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_list_fits_whatever_campaigns_are_called(seen, tmp_path, width):
+    """A word of sixty letters pushed the page off a telephone's screen."""
+    folder = folder_with(tmp_path, "north", "south")
+    file = folder / "south.toml"
+    file.write_text(file.read_text().replace("trial south", "W" * 100))
+    service = service_of(folder, f"sqlite:///{tmp_path}/c.db")
+    with serve(service.app()) as url:
+        page, wrong = watched(seen, url, viewport={"width": width, "height": 800})
+        page.goto(url)
+        assert page.get_by_role("link", name="W" * 100).is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert wrong == []
 
 

@@ -8,10 +8,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.templates import campaigns
 from sqlalchemy import event
 
 from tacit import seeded
-from tacit.learners.query import PURPOSE, pack
+from tacit.learners.query import PURPOSE, pack, report_size, unpack
 from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import CLOSED, OPEN, Question
@@ -41,6 +42,18 @@ def reports(asked, seed=1):
     epsilon = np.full(OWNERS, asked.query.epsilons[0])
     made = asked.query.release(rows(OWNERS), epsilon, seeded(seed))
     return [pack(asked.digest, 0, made[i : i + 1]) for i in range(OWNERS)]
+
+
+@pytest.mark.parametrize("terms", campaigns(), ids=lambda terms: type(terms).__name__)
+def test_what_is_no_report_to_any_kind_of_question_is_told_to_be_none(terms):
+    """Where nothing else came with it, what was no report to a question about leaves was a failure
+    of ours.
+    """
+    for form in terms.template().forms:
+        for data in ([], [b""], [b"no report", bytes(report_size(form.example))]):
+            good, levels, taken = unpack(data, b"d" * 32, form.example)
+            assert not good.any()
+            assert (len(good), len(levels), len(taken)) == (len(data), 0, 0)
 
 
 def test_everything_that_can_come_has_its_outcome(service):

@@ -26,7 +26,7 @@ from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.page import page
 from tacit.service.coordinator.peers import Rosters
 from tacit.service.coordinator.status import View
-from tacit.service.coordinator.tables import VOID
+from tacit.service.coordinator.tables import CLOSED, VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.home import Home
 from tacit.service.device.join import Joining, RehearsalPart, join
@@ -519,6 +519,36 @@ def test_a_peer_cannot_speak_for_another(trial):
     )
     assert trial.post(name, data) is Outcome.COUNTED
     assert trial.post(name, b"something else") is Outcome.MALFORMED
+
+
+def test_what_a_peer_signs_that_is_no_report_is_told_to_be_none(trial):
+    """It was told that the service is busy, as was everybody whose words came with it."""
+    trial.step(3)
+    name, question = trial.turn()
+    _, report = trial.signed(name, question)
+    for wrong in (report[:7], report + b"more"):
+        data, _ = trial.signed(name, question, wrong)
+        assert trial.post(name, data) is Outcome.MALFORMED
+    assert trial.post(name, trial.signed(name, question)[0]) is Outcome.COUNTED
+
+
+def test_a_peer_that_leaves_while_its_turn_is_closed_leaves_no_gap(trial, monkeypatch):
+    """Its turn counts as closed though nothing is there that it said: others are told so."""
+    trial.step(3)
+    name, close = trial.speak(), trial.store.close_question
+
+    def leave_before(*closed):
+        assert trial.store.revoke(trial.owner(name))
+        close(*closed)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trial.store, "close_question", leave_before)
+        trial.step()
+    assert trial.store.questions()[0].state == CLOSED
+    assert open_signed(trial.rosters.turn(1), Turn, TURN, KEY.public_key()).spoken == b""
+    del trial.keys[name]
+    trial.play()
+    assert encode(trial.model().model.scores) == encode(trial.relayed().model)
 
 
 def test_a_peer_leaves_by_itself(tmp_path):

@@ -330,3 +330,89 @@ def test_a_peer_that_says_three_things_at_once_is_a_failure_to_nobody(store, oth
     told = between(store, say(store, words[1]), say(other, words[2]))
     assert told == ([Outcome.CONTRADICTED], [Outcome.STRANGE])
     assert rows(store, contradictions) == 1
+
+
+def put(store, campaign, number, owner_ids):
+    """A question that is put to some owners; its invitation."""
+    query = next(each for each in campaigns() if each.relay is None and not each.servers).example()
+    asked = Invitation("trial", number, int(time.time()) + 60, bytes([number]) * 32, query)
+    data = sign(asked, PURPOSE, campaign)
+    store.ask(Question(number, asked.digest, data, OPEN, 0.0, 60.0, None), owner_ids, spend=True)
+    return asked
+
+
+def test_words_about_two_questions_in_two_orders_keep_nobody_waiting(store, other, monkeypatch):
+    """Each of two workers waited for the question that the other held, and all whose words were in
+    one of the batches were told to come again: two peers could do that for ever.
+    """
+    campaign, words = Ed25519PrivateKey.generate(), []
+    for number in (1, 2):
+        key = Ed25519PrivateKey.generate()
+        name = public_bytes(key.public_key()).hex()
+        assert enrol(store, name, TOKENS[1 + number], f"peer {number}")
+        asked = put(store, campaign, number, store.owners_waiting()[-1:])
+        words.append((name, sign(Spoken(asked.digest, report_to(asked)), SPOKEN, key)))
+    first, second = (
+        peers.Testimony(each, Intake(each, campaign.public_key())) for each in (store, other)
+    )
+    take, told = first._take, list[Future[list[Outcome]]]()
+
+    def take_slowly(*args):
+        outcome = take(*args)
+        if not told:
+            told.append(pool.submit(second.write, words))
+            time.sleep(0.3)  # until it waits
+        return outcome
+
+    monkeypatch.setattr(first, "_take", take_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        assert first.write(words[::-1]) == [Outcome.COUNTED] * 2
+        assert told[0].result(timeout=60) == [Outcome.REPEATED] * 2
+
+
+def test_a_peers_new_key_keeps_no_other_campaign_waiting(store, other, database):
+    """It waited for whoever was writing a report in any campaign of the database, and they all for
+    it: every question was locked.
+    """
+    here, campaign = Store(database, "here"), Ed25519PrivateKey.generate()
+    here.create_or_resume("another", b"terms", b"another key")
+    here.add_tokens(TOKENS)
+    assert enrol(here, NORTH, TOKENS[0], "north")
+    put(store, campaign, 1, store.owners_waiting()[:1])
+    said = Renewal(bytes(32), bytes.fromhex(NORTH), bytes.fromhex(NEW), 1)
+    with ThreadPoolExecutor(1) as pool, store.snapshot() as connection:
+        # as whoever reports there, and is not done yet
+        assert Intake(store, campaign.public_key())._state(connection, 1) == OPEN
+        taken = pool.submit(PeerRenewals(here).take, NORTH, said, b"signed by both")
+        assert taken.result(timeout=10) == 200
+    here.close()
+
+
+def test_who_is_forgotten_while_a_campaign_is_archived_is_not_in_the_way(
+    tmp_path, database, monkeypatch
+):
+    """Where it had left before, each waited for what the other was deleting."""
+    key = Ed25519PrivateKey.generate()
+    campaign, other = running(folder_of(tmp_path), database, key), Store(database)
+    store, here = campaign.store, Records(campaign.store)
+    store.add_tokens(TOKENS)
+    assert enrol(store, NORTH, TOKENS[0])
+    asked = put(store, key, 1, store.owners_waiting())
+    assert Intake(store, key.public_key()).write([(NORTH, report_to(asked))]) == [Outcome.COUNTED]
+    store.close_question(1, CLOSED)
+    assert store.revoke(NORTH)
+    assert store.end("rounds", b"model")
+    drop, archived = here._drop_reports, []
+
+    def drop_later(*args):
+        archived.append(pool.submit(Records(other).archive))
+        time.sleep(0.3)  # until it waits
+        drop(*args)
+
+    monkeypatch.setattr(here, "_drop_reports", drop_later)
+    with ThreadPoolExecutor(1) as pool:
+        assert here.forget(NORTH) is not None
+        assert archived[0].result(timeout=60)
+    assert sum(rows(other, table) for table in OF_OWNERS) == 0
+    for each in (campaign, other):
+        each.close()

@@ -1,6 +1,7 @@
 """What is known of owners and forgotten, who may do what, and the log of what was done."""
 
 import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -66,6 +67,8 @@ def test_who_enrolled_is_in_the_log_by_key_where_it_has_a_name_and_counted_where
 
 def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, store):
     records.note(Act("admin", "revoke", KEYS[1], "here", "200"))
+    for name in ("north", "northwest"):
+        records.note_command("invite", f"{name}, 1 tokens")
     done = records.forget(KEYS[1])
     assert done["deleted"] == ["its key", "its token's hash"]
     assert any("closed questions, until" in each for each in done["stays"])
@@ -85,6 +88,8 @@ def test_forgetting_deletes_what_can_go_and_the_rest_after_the_end(records, stor
         again = records.forget(key)
         assert "its reports" in again["deleted"]
     assert store.labels() == {1: "", 2: ""}
+    kits = [act.about for act in records.acts() if act.what == "invite"]
+    assert kits == ["forgotten 1, 1 tokens", "northwest, 1 tokens"]
     assert store.reports_of(1) == store.reports_of(2) == []
     assert [each["state"] for each in records.owners()] == ["forgotten"] * 2
 
@@ -99,6 +104,38 @@ def test_serving_again_has_as_many_tokens_as_were_asked_for(store, tmp_path):
     given = (tmp_path / "tokens").read_text().split()
     assert len(set(given)) == 6
     assert len(Records(store).tokens()) == 6
+
+
+def test_a_file_of_tokens_has_a_line_for_each(store, tmp_path, monkeypatch):
+    """Where somebody's editor had left out the last line's end two tokens became one, as where a
+    disk was full in the middle of one.
+    """
+    (tmp_path / "tokens").write_text("a-token-of-before")
+    assert give_tokens(store, tmp_path, 3) == 2
+    given = (tmp_path / "tokens").read_text()
+    assert len(given.splitlines()) == 3
+    assert all(enrol(store, f"{place}", each) for place, each in enumerate(given.split()[1:]))
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        with pytest.raises(OSError, match="No space"):
+            give_tokens(store, tmp_path, 5)
+    assert (tmp_path / "tokens").read_text() == given
+    assert give_tokens(store, tmp_path, 5) == 2
+
+
+def test_a_campaign_that_ends_while_it_is_served_again_has_no_new_tokens(
+    store, tmp_path, monkeypatch
+):
+    """Another coordinator had ended it just now: this one did not begin, with all its campaigns."""
+    before = store.standing()
+    assert store.end("rounds", b"model")
+    monkeypatch.setattr(store, "standing", lambda: before)
+    assert give_tokens(store, tmp_path, 5) == 0
+    assert not (tmp_path / "tokens").exists()
 
 
 def test_tokens_are_listed_expire_and_are_withdrawn_one_by_one(records, store):

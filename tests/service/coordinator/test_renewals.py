@@ -10,9 +10,11 @@ from itertools import pairwise
 import httpx
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from sqlalchemy import select
 
 from tacit.service.coordinator.intake import Outcome
 from tacit.service.coordinator.records import Records
+from tacit.service.coordinator.tables import metadata
 from tacit.service.protocol.handshake import Request, request_headers
 from tacit.service.protocol.peer_replay import (
     TURN,
@@ -315,6 +317,41 @@ def test_a_peer_that_left_and_is_forgotten_leaves_the_campaign_to_the_others(tri
     after = trial.relayed()
     assert [after.roster.peers[number].name for number in after.roster.gone] == [liar]
     assert encode(trial.model().model.scores) == encode(after.model)
+
+
+def test_who_is_forgotten_after_the_end_is_on_no_roster_any_more(trial):
+    """Its name and the key that it came with lay there, though both were said to be deleted."""
+    records = Records(trial.store)
+    known = {each: records.describe_owner(trial.owner(each)) or {} for each in trial.keys}
+    (gone,) = (each for each, about in known.items() if about.get("reports"))
+    first = trial.owner(gone)
+
+    def kept():
+        """Where anything of it is, but the published model, in which peers have names."""
+        words = bytes.fromhex(first), first.encode(), gone.encode()
+        with trial.store.snapshot() as connection:
+            values = [
+                (table.name, value if isinstance(value, bytes) else str(value).encode())
+                for table in metadata.sorted_tables
+                for row in connection.execute(select(table))
+                for value in row
+            ]
+        return {name for name, value in values if any(each in value for each in words)}
+
+    assert kept() >= {"owners", "rosters"}
+    done = records.forget(first) or {}
+    assert any("rosters, until" in each for each in done["stays"])
+    assert done["again"] == [f"forgotten {list(trial.keys).index(gone) + 1}"]
+    del trial.keys[gone]
+    trial.play()
+    assert trial.store.standing().state == "ended"
+    assert "rosters" in kept()
+    after = records.forget(*done["again"]) or {}
+    assert "rosters, with all who were on them" in after["deleted"]
+    assert after["again"] == []
+    assert kept() <= {"campaign"}
+    # who comes late is told nothing, rather than of a turn in which nobody spoke
+    assert trial.rosters.roster(1) is trial.rosters.turn(1) is trial.rosters.turn(2) is None
 
 
 def test_what_a_stranger_says_of_keys_is_not_parsed(trial, monkeypatch):

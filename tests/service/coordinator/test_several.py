@@ -562,3 +562,37 @@ def test_the_address_of_a_campaign_leads_to_its_page(tmp_path):
 
     asyncio.run(main())
     service.close()
+
+
+def test_a_campaign_that_goes_while_somebody_looks_is_no_failure(tmp_path, monkeypatch):
+    """Between whether it is served and what it says: the list was a failure of the service."""
+
+    class Going(dict[str, object]):
+        def __contains__(self, slug):
+            return super().__contains__(slug) and self.pop(slug) is not None
+
+    service = service_of(folder_with(tmp_path, "north", "south"), f"sqlite:///{tmp_path}/c.db")
+    monkeypatch.setattr(service, "campaigns", Going(service.campaigns))
+    assert [each["campaign"] for each in service._listing()] == ["south", "north"]
+    service.close()
+
+
+def test_what_cannot_be_read_of_one_campaign_hides_no_other(tmp_path, monkeypatch, caplog):
+    """One that came or went during a look, or whose figures could not be read, left none of any."""
+    service = service_of(folder_with(tmp_path, "north", "south"), f"sqlite:///{tmp_path}/c.db")
+    north = service.campaigns["north"]
+
+    def figures():
+        service.unmount(["north"])
+        raise ValueError
+
+    text = generate_latest(service.watch._registry).decode()
+    assert all(line in text for line in ('owners{campaign="north"', "tacit_up 1.0"))
+    monkeypatch.setattr(north, "figures", figures)
+    text = generate_latest(service.watch._registry).decode()
+    assert "no figures of campaign north: ValueError" in caplog.text
+    assert 'tacit_owners{campaign="north"' not in text
+    for line in ('tacit_owners{campaign="south"', "tacit_database_seconds", "tacit_up 0.0"):
+        assert line in text, line
+    assert "tacit_up 1.0" in generate_latest(service.watch._registry).decode()
+    service.close()

@@ -231,7 +231,7 @@ class CountLeaves(LeafQuery):
         sizes = np.array([cut.size for cut in self.cuts])
         known = (chosen >= 0) & (chosen < len(self.cuts))
         beyond = np.arange(self.leaves) >= sizes[np.where(known, chosen, 0)][:, np.newaxis]
-        empty = ~(counts.reshape(len(counts), 2, -1).any(axis=1) & beyond).any(axis=1)
+        empty = ~(counts.reshape(-1, 2, self.leaves).any(axis=1) & beyond).any(axis=1)
         each = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (len(counts),))
         scales = [self.scales(level)[1] for level in each.tolist()]
         return np.asarray(known & empty & within_ranges(counts, scales))

@@ -190,8 +190,11 @@ class PeerRenewals:
         409 where it is not. Nothing is put or closed meanwhile.
         """
         with self._store.transaction() as connection:
-            if connection.dialect.name == "postgresql":  # SQLite has one writer
-                connection.exec_driver_sql("LOCK TABLE questions IN EXCLUSIVE MODE")
+            # of this campaign alone: others of the database go on
+            mine = select(campaign.c.state).where(self._store.mine(campaign))
+            state = connection.execute(mine.with_for_update(key_share=True)).scalar_one()
+            is_open = self._store.mine(questions) & (questions.c.state == OPEN)
+            connection.execute(select(questions.c.number).where(is_open).with_for_update()).all()
             this = select(renewals.c.data).where(self._mine, renewals.c.old == owner)
             before = connection.execute(this).scalar()
             if before is not None:
@@ -201,8 +204,7 @@ class PeerRenewals:
             owner_id = connection.execute(known).scalar()
             if owner_id is None or self._is_taken(connection, owner_id, said.new.hex()):
                 return 403
-            state = select(campaign.c.state).where(self._store.mine(campaign))
-            if connection.execute(state).scalar_one() in (ENDING, ENDED):
+            if state in (ENDING, ENDED):
                 return 410
             if said.turn not in self._free_turns(connection, owner_id):
                 return 409

@@ -257,7 +257,7 @@ def _relay(what: str) -> Part:
         "name": "number",
         "in": "path",
         "required": True,
-        "schema": {"type": "integer", "minimum": 0},
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
     }
     route = _get(
         f"{what} In campaigns of peers alone.",
@@ -266,7 +266,9 @@ def _relay(what: str) -> Part:
         security=_SIGNED,
         parameters=[number],
     )
-    route["get"]["responses"]["204"] = {"description": "There is none yet."}
+    route["get"]["responses"]["204"] = {
+        "description": "There is none yet, or after the end none any more."
+    }
     return route
 
 

@@ -9,7 +9,7 @@ peer signs is the only way in for its report, so all others can check what count
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -202,13 +202,16 @@ class Rosters:
         return None if found is None else self._kept.open(found, rosters, number)
 
     def turn(self, number: int) -> bytes | None:
-        """The turn of a question that is over, signed; None: not yet."""
+        """The turn of a question that is over, signed; None: not yet, or not any more."""
         this = self._store.mine(questions) & (questions.c.number == number)
         wanted = select(questions.c.data, questions.c.state).where(this)
+        first = select(rosters.c.number).where(self._store.mine(rosters)).limit(1)
         with self._store.snapshot() as connection:
             found = connection.execute(wanted).first()
             said = self.renewals.of_turn(connection, number)
-        if found is None or found.state not in (CLOSED, VOID):
+            # somebody was forgotten after the end: its turns would look as if nobody had spoken
+            is_over = connection.execute(first).first() is None
+        if found is None or found.state not in (CLOSED, VOID) or is_over:
             return None
         signed = self.find_signed(number) if found.state == CLOSED else b""
         turn = RenewedTurn(found.data, signed, said) if said else Turn(found.data, signed)
@@ -255,32 +258,40 @@ class Testimony:
         """Judge and keep what some peers signed; outcomes in the order of the batch."""
         with self._store.transaction() as connection:
             known = owner_statuses(connection, self._store.id, 0, [owner for owner, _ in batch])
-            return [
-                self._take(connection, owner, body) if owner in known else Outcome.STRANGE
+            words = [
+                _read_word(owner, body) if owner in known else Outcome.STRANGE
                 for owner, body in batch  # and nothing of a stranger's was parsed
             ]
+            self._hold(connection, {word.digest for word in words if isinstance(word, Spoken)})
+            return [
+                self._take(connection, owner, body, word) if isinstance(word, Spoken) else word
+                for (owner, body), word in zip(batch, words, strict=True)
+            ]
 
-    def _take(self, connection: Connection, owner: str, body: bytes) -> Outcome:
+    def _hold(self, connection: Connection, digests: Collection[bytes]) -> None:
+        """Have the questions of a batch stay as they are, all at once and in one order: of two
+        batches with words about the same ones, neither waits for the other for ever.
+        """
+        these = self._store.mine(questions) & questions.c.digest.in_(sorted(digests))
+        held = select(questions.c.number).where(these).order_by(questions.c.number)
+        connection.execute(held.with_for_update()).all()
+
+    def _take(self, connection: Connection, owner: str, body: bytes, said: Spoken) -> Outcome:
         mine, about = self._store.mine, self._store.about
         live = mine(owners) & (owners.c.owner == owner) & owners.c.revoked.is_(False)
-        here = select(owners.c.id).where(live)
-        owner_id = connection.execute(here).scalar()
+        # another worker was told what it is left out for; or it came before in this batch
+        owner_id = connection.execute(select(owners.c.id).where(live)).scalar()
         if owner_id is None:
-            return Outcome.STRANGE  # it was left out by what came before in this batch
-        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
-        try:
-            said = open_signed(body, Spoken, SPOKEN, key)
-        except WireError:
-            return Outcome.MALFORMED
+            return Outcome.STRANGE
         invited = (
             select(questions.c.number)
             .join(invitations, invitations.c.question == questions.c.number)
             .where(mine(questions), mine(invitations))
             .where(questions.c.digest == said.digest, invitations.c.owner == owner_id)
         )
-        number = connection.execute(invited.with_for_update(of=questions)).scalar()
-        if number is None or connection.execute(here).scalar() is None:
-            return Outcome.STRANGE  # not invited; or left out by what another worker was told
+        number = connection.execute(invited).scalar()
+        if number is None:
+            return Outcome.STRANGE
         kept = connection.execute(select(spoken.c.data).where(about(spoken, number))).scalar()
         first = None if kept is None else self._kept.open(kept, spoken, number)
         row = {"campaign": self._store.id, "question": number}
@@ -302,6 +313,15 @@ class Testimony:
             sealed = self._kept.seal(body, spoken, number)
             connection.execute(insert(spoken).values(**row, data=sealed))
         return outcome
+
+
+def _read_word(owner: str, body: bytes) -> Spoken | Outcome:
+    """What a peer has signed."""
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(owner))
+        return open_signed(body, Spoken, SPOKEN, key)
+    except WireError:
+        return Outcome.MALFORMED
 
 
 class PeerRoutes:
@@ -358,4 +378,5 @@ class PeerRoutes:
         return Response(found, media_type="application/octet-stream", headers=more)
 
 
-_NUMBER = re.compile("[0-9]{1,9}")  # what a database takes for a number
+# what a database takes for a number, and counts from: one spelling of each
+_NUMBER = re.compile("[1-9][0-9]{0,8}")

@@ -59,6 +59,7 @@ from tacit.service.coordinator.tables import (
     reader_name,
     renewals,
     reports,
+    rosters,
     spoken,
     tokens,
 )
@@ -68,6 +69,7 @@ from tacit.service.protocol.web import error
 OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
 DONE, BEGUN, REFUSED = "200", "begun", "refused"  # outcomes of what is typed
+INVITE = "invite"  # about a name, and so many tokens
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 
 
@@ -197,9 +199,10 @@ class Records:
         key = Ed25519PublicKey.from_public_bytes(self._store.standing().key)
         figures = View(self._store, key).status()
         with self._store.transaction() as connection:
-            present = self._store.mine(owners) & owners.c.revoked.is_(False)
-            those = select(owners.c.owner).where(present).order_by(owners.c.id).with_for_update()
-            keys = connection.execute(those).scalars().all()
+            # all of them, and first, as whoever forgets one holds it: neither waits for ever
+            every = select(owners.c.owner, owners.c.revoked).where(self._store.mine(owners))
+            held = connection.execute(every.order_by(owners.c.id).with_for_update()).all()
+            keys = [row.owner for row in held if not row.revoked]
             done = self._store.archive(json.dumps({**figures, "voices": []}))
             if done and keep_readers and keys:
                 names = [reader_name(self._store.id, each) for each in sorted(keys)]
@@ -236,8 +239,8 @@ class Records:
         }
 
     def forget(self, owner: str) -> dict[str, list[str]] | None:
-        """Leave an owner out and delete what can go; what went and what stays. None: no such
-        owner.
+        """Leave an owner out and delete what can go; what went and what stays, and by which name
+        the rest is to be deleted after the end. None: no such owner.
         """
         with self._store.transaction() as connection:
             leave_out(connection, self._store.id, owner)  # first: from here on it keeps its key
@@ -250,7 +253,9 @@ class Records:
             gone = {"owner": f"{FORGOTTEN} {row.id}", "token": f"{FORGOTTEN} {row.id}"}
             if is_over or not row.label:
                 gone |= {"label": "", "held": ""}
-                went += ["its name"] if row.label else []
+                if row.label:
+                    self._rename_kit(connection, row.label, gone["owner"])
+                    went.append("its name")
             else:
                 stays.append("its name, until the campaign has ended: reports are read in order")
             connection.execute(update(owners).where(owners.c.id == row.id).values(**gone))
@@ -258,19 +263,34 @@ class Records:
             connection.execute(delete(tokens).where(its_token))
             named = self._store.mine(acts) & (acts.c.about == owner)
             connection.execute(update(acts).where(named).values(about=gone["owner"]))
+            mine = self._store.mine(rosters)
             if is_over:
                 self._drop_reports(connection, row.id)
                 went.append("its reports")
+                if connection.execute(delete(rosters).where(mine)).rowcount:
+                    went.append("rosters, with all who were on them")
             elif _of(connection, reports, row.id):
                 stays.append("its reports to closed questions, until the campaign has ended")
+            if not is_over and connection.execute(select(rosters.c.number).where(mine)).first():
+                stays.append(
+                    "its name and key on rosters, until then: others check turns with them"
+                )
             if not is_over and _of(connection, renewals, row.id):
                 stays.append("what it signed of its keys, until then: others check turns with it")
         self._store.scrub()
-        return {"deleted": went, "stays": stays}
+        return {"deleted": went, "stays": stays, "again": [] if is_over else [gone["owner"]]}
 
     def _is(self, owner: str) -> ColumnElement[bool]:
         names = owner, reader_name(self._store.id, owner)
         return self._store.mine(owners) & owners.c.owner.in_(names)
+
+    def _rename_kit(self, connection: Connection, label: str, number: str) -> None:
+        """Have the log name nobody for whom a kit was made that went by the name on it."""
+        told = f"{self._store.storage.open_name(label)}, "
+        mine = self._store.mine(acts) & (acts.c.what == INVITE)
+        kits = mine & acts.c.about.startswith(told, autoescape=True)
+        rest = func.substr(acts.c.about, len(told) - 1)
+        connection.execute(update(acts).where(kits).values(about=number + rest))
 
     def _drop_reports(self, connection: Connection, owner_id: int) -> None:
         """Everything that an owner has said."""

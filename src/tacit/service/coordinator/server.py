@@ -473,7 +473,8 @@ class Service:
 
     def _read_listing(self) -> list[dict[str, Any]]:
         outlines = self._database.outlines()
-        served = [(slug, self.campaigns[slug]) for slug in outlines if slug in self.campaigns]
+        now = dict(self.campaigns)  # one may come or go meanwhile
+        served = [(slug, now[slug]) for slug in outlines if slug in now]
         return [
             {
                 "campaign": slug,
@@ -520,10 +521,19 @@ class Service:
         slug, _, rest = path.removeprefix(ROOT).partition("/")
         return (self.campaigns.get(slug) if path.startswith(ROOT) else None), f"/{rest}"
 
-    def _figures(self) -> dict[str, Figures]:
-        """Of every campaign, and, of none, of the database that they share."""
-        every = {slug: each.figures() for slug, each in self.campaigns.items()}
-        return {**every, "": self._database.figures()}
+    def _figures(self) -> dict[str, Figures | None]:
+        """Of every campaign, None where they cannot be read, and, of none, of the database that
+        they share.
+        """
+        shared = self._database.figures()  # one that is away is waited for once
+        found: dict[str, Figures | None] = {"": shared}
+        for slug, each in tuple(self.campaigns.items()):  # one may come or go meanwhile
+            try:
+                found[slug] = each.figures()
+            except Exception as problem:  # whatever it is, it is about this one alone
+                log.warning("no figures of campaign %s: %s", slug, type(problem).__name__)
+                found[slug] = None
+        return found
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

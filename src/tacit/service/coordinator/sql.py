@@ -172,7 +172,7 @@ def open_engine(url: str, kept: Storage | None = None) -> Engine:
         connect_args=given,
     )
     if engine.dialect.name == "sqlite":
-        make_private(Path(engine.url.database or ""), "campaigns", "tacit serve")
+        make_private(Path(engine.url.database or ""), "campaign", "campaigns", "tacit serve")
 
         @event.listens_for(engine, "connect")
         def prepare(connection: sqlite3.Connection, record: object) -> None:

@@ -275,13 +275,13 @@ Figures = Mapping[tuple[str, str, str], Mapping[str, float]]
 
 class Watch:
     """The counts of one service. `ready` raises when it cannot work now; `figures`, by campaign,
-    are read when somebody looks.
+    are read when somebody looks; None: those of this one cannot be read.
     """
 
     def __init__(
         self,
         ready: Callable[[], object],
-        figures: Callable[[], Mapping[str, Figures]] = dict,
+        figures: Callable[[], Mapping[str, Figures | None]] = dict,
     ) -> None:
         self._ready = ready
         self._looking: Future[object] | None = None
@@ -416,10 +416,11 @@ def _trace(tracer: Any, route: str, status: int, seconds: float, request: str) -
 
 class _Looked:
     """Figures that are read when somebody looks; a database that is away leaves them out. Where
-    there are several campaigns, every one says of which it is.
+    there are several campaigns, every one says of which it is, and one that cannot be read leaves
+    out its own.
     """
 
-    def __init__(self, figures: Callable[[], Mapping[str, Figures]]) -> None:
+    def __init__(self, figures: Callable[[], Mapping[str, Figures | None]]) -> None:
         self._figures = figures
 
     def collect(self) -> Iterable[Metric]:
@@ -428,12 +429,12 @@ class _Looked:
         except Exception as problem:
             log.warning("no figures", extra={"kind": type(problem).__name__})
             found = {}
-        up = GaugeMetricFamily("tacit_up", "Whether the figures of the campaign could be read.")
-        up.add_metric((), float(bool(found)))
+        up = GaugeMetricFamily("tacit_up", "Whether the figures of all campaigns could be read.")
+        up.add_metric((), float(bool(found) and None not in found.values()))
         yield up
         families: dict[str, GaugeMetricFamily] = {}
         for campaign, figures in found.items():
-            for (name, label, about), values in figures.items():
+            for (name, label, about), values in (figures or {}).items():
                 labels = [each for each in ("campaign" if campaign else "", label) if each]
                 family = families.setdefault(name, GaugeMetricFamily(name, about, labels=labels))
                 for value, number in values.items():
