@@ -427,8 +427,8 @@ def _share_lengths(
     residuals = np.eye(asked.shape[1])[labels] - asked[drawn]
     if drawn.shape[1] > _PAIRED:
         pairs = zip(residuals, drawn, strict=True)
-        shares = (said.T @ phi[rows] for said, rows in pairs)
-        return np.array([np.sqrt((each**2).sum()) for each in shares]) / drawn.shape[1]
+        squared = [float(((said.T @ phi[rows]) ** 2).sum()) for said, rows in pairs]
+        return np.asarray(np.sqrt(squared) / drawn.shape[1])
     products = phi @ phi.T
     alike = products[drawn[:, :, np.newaxis], drawn[:, np.newaxis]]
     squares = np.einsum("nra,nsa,nrs->n", residuals, residuals, alike)
