@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from tacit import Budget, BudgetError, PrivacyWarning, PrivateBoosting, PrivateClassifier
 from tacit.estimators import PeerEnsemble, SiteEnsemble
+from tacit.sums.secure_sum import TwoServers
 from tests.estimators.data import task
 
 X, Y = task(rows=400)
@@ -56,6 +57,27 @@ def test_sums_over_owners_cost_their_own_epsilon():
     budget = Budget(epsilon=3.0)
     fit(boosting(error="owners", error_epsilon=2.0, budget=budget))
     assert budget.left == 0
+
+
+@pytest.mark.parametrize("trust", ["nobody", "two servers"])
+def test_sums_at_an_epsilon_of_their_own_cost_that_each(trust):
+    """They were charged as `error_epsilon`, 1 in all, whatever they cost."""
+    budget = Budget(epsilon=50.0, delta=1e-6)
+    sums = TwoServers(epsilon=3.0)
+    model = fit(boosting(error="owners", sums=sums, attempts=1, trust=trust, budget=budget))
+    assert budget.spent == 1 + 2 * 3
+    assert model.guarantee_.error_epsilon <= budget.spent - 1
+    with pytest.raises(BudgetError, match="would cost each owner epsilon 7"):
+        fit(boosting(error="owners", sums=sums, attempts=1, budget=Budget(epsilon=6.5)))
+
+
+def test_parts_of_a_budget_are_rounded_to_the_safe_side():
+    budget = Budget(epsilon=2.0)
+    model = PrivateBoosting(
+        "centroid", epsilon=0.7, rounds=7, attempts=1, error="owners", error_epsilon=0.1
+    )
+    fit(model.set_params(random_state=1, budget=budget))
+    assert budget.spent == Fraction("0.8")  # as floats 0.7 and 0.1 are less
 
 
 def test_clones_share_and_other_objects_of_a_file_too(tmp_path):

@@ -1,6 +1,9 @@
 """`trust="two servers"` as the estimators have it: promises, refusals, files."""
 
 import re
+import tracemalloc
+from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -90,12 +93,49 @@ def test_boosting_may_ask_others_in_each_round():
         ({"epsilon": np.full(2900, 1.0)}, "epsilon must be one number"),
         ({"delta": 0.7}, "delta must be 0, or above 0"),
         ({"delta": -1.0}, "delta"),
+        ({"delta": 1e-320}, "delta must be 0, or at least 1e-300"),
+        ({"delta": 0, "epsilon": 5e-324}, "epsilon of each of 6 sums must be a finite number > 0"),
+        ({"rows_per_owner": 10**9}, "rows_per_owner must be at most 10,000"),
         ({"features": "leaves"}, "features must be auto or trees"),
     ],
 )
 def test_what_sums_do_not_have_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         fitted(**options)
+
+
+@pytest.mark.parametrize(
+    "delta", [0, Fraction(1, 1000), Decimal("1e-3"), np.float32(1e-3)], ids=str
+)
+@pytest.mark.parametrize("kind", [PrivateClassifier, PrivateBoosting])
+def test_a_delta_may_be_any_number_and_travels_as_one(kind, delta, tmp_path):
+    """Saved with delta=0 a model could not be read any more; with others it could not be saved."""
+    model = fitted(kind, epsilon=4.0, delta=delta)
+    model.save(tmp_path / "model.tacit")
+    assert load(tmp_path / "model.tacit").guarantee_.delta == float(delta)
+    assert isinstance(model.guarantee_.delta, float)
+
+
+def test_owners_with_many_rows_are_planned_for_in_little_memory():
+    """Made-up owners were three thousand, whatever each of them had: 22 GB at a thousand rows."""
+    _, public = rows()
+    tracemalloc.start()
+    few, many = (
+        plan(*public, owners=300, epsilon=1.0, rows_per_owner=each, trust="two servers")
+        for each in (60, 4000)
+    )
+    assert tracemalloc.get_traced_memory()[1] < 300e6
+    tracemalloc.stop()
+    assert few.collect
+    assert many.collect
+    assert many.rise >= few.rise - 0.01
+
+
+def test_a_plan_has_no_more_owners_than_can_be_counted_with():
+    _, public = rows()
+    for trust in ("nobody", "two servers"):
+        with pytest.raises(ValueError, match="owners must be at most 1,000,000,000,000,000"):
+            plan(*public, owners=10**400, epsilon=1.0, trust=trust)
 
 
 def test_an_unknown_trust_is_refused():

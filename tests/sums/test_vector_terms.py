@@ -236,3 +236,15 @@ def test_an_epsilon_below_what_noise_can_be_drawn_for_is_refused_with_the_least(
     assert VectorTerms.of(Ball(dim=900), 1.1 * least, delta, answers=4).noise > 1 << 24
     with pytest.raises(ValueError, match="at least"):
         VectorTerms.of(Ball(dim=900), 0.9 * least, delta, answers=4)
+
+
+def test_an_epsilon_that_is_nothing_to_each_of_several_sums_is_refused_by_its_name():
+    with pytest.raises(ValueError, match="epsilon of each of 3 sums must be a finite number > 0"):
+        VectorTerms.of(Ball(dim=3), 5e-324, 0.0, answers=3)
+
+
+def test_a_delta_below_the_floats_that_have_all_digits_is_refused():
+    """At epsilon 1e8 what was stated as 1e-323 was more by a third."""
+    with pytest.raises(ValueError, match="delta must be 0, or at least 1e-300"):
+        VectorTerms.of(Ball(dim=3), 1e8, 1e-323)
+    assert VectorTerms.of(Ball(dim=3), 1.0, 1e-300).delta == 1e-300

@@ -98,14 +98,19 @@ def check_rising(name: str, values: tuple[float, ...]) -> tuple[float, ...]:
     return values
 
 
-def check_delta(delta: float) -> float:
-    """`delta` as a chance that may be spent; 0 asks for pure epsilon.
+LEAST_DELTA = 1e-300  # above the least floats, which have fewer digits
 
-    >>> check_delta(1e-6)
-    1e-06
+
+def check_delta(delta: float) -> float:
+    """`delta` as a chance that may be spent, as a float; 0 asks for pure epsilon.
+
+    >>> check_delta(1e-6), check_delta(0)
+    (1e-06, 0.0)
     """
     if delta != 0 and not 0 < positive("delta", delta) < 0.5:
         raise bad("delta", "0, or above 0 and below 0.5", delta)
+    if 0 < delta < LEAST_DELTA:
+        raise bad("delta", f"0, or at least {LEAST_DELTA:g}", delta)
     return float(delta)
 
 

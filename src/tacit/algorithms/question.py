@@ -36,7 +36,9 @@ _WEAKEST = 1e-3  # features with less of a share than this part of the largest a
 _REACHES = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)  # quantiles of the lengths of rows
 _RADII = (0.5, 0.7, 0.9, 0.97, 1.0)  # quantiles of the lengths of shares of several rows
 _DRAWN, _OTHERS = 2000, 100  # made-up owners that tell these lengths, and what is beside a row
-_MOST_ROWS = 10_000  # of an owner: thousands of owners are made up with as many
+_MOST_ROWS = 10_000  # of an owner
+_MOST_OWNERS = 10**15
+_MADE_UP = 1 << 20  # rows of all made-up owners together: what memory has room for
 # deviations beyond which a row is tilted no further: one outlier is not where owners are
 _FAR = 3.0
 _CACHED = 1 << 15  # numbers that are worked on at a time
@@ -66,7 +68,9 @@ class Population:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "summed", one_of("trust", self.trust, TRUSTS) == HOW)
-        check_delta(self.delta)
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        if not self.owners <= _MOST_OWNERS:
+            raise bad("owners", f"at most {_MOST_OWNERS:,}", self.owners)
 
     def cost(self, dim: int) -> float:
         """The variance of a coordinate of one report, in units of the squared radius of the
@@ -225,6 +229,19 @@ class StandIn:
         return out
 
 
+def made_up_owners(most: int, rows: int) -> int:
+    """How many owners with so many rows each are made up to see what shares look like: fewer where
+    they have many, whose shares differ less.
+
+    >>> made_up_owners(3000, 4), made_up_owners(3000, 10_000)
+    (3000, 104)
+    """
+    if not rows <= _MOST_ROWS:
+        few = f"at most {_MOST_ROWS:,}; owners with more rows than that are sites"
+        raise bad("rows_per_owner", few, rows)
+    return min(most, _MADE_UP // rows)
+
+
 def next_question(
     posterior: "Posterior", variances: FloatArray, chances: FloatArray, population: Population
 ) -> RoundQuestion:
@@ -238,9 +255,6 @@ def next_question(
     radius are those of the least predicted variance, by both kinds of noise.
     """
     kept, scale = _features(chances, variances, posterior.classes - 1, population)
-    if not population.rows <= _MOST_ROWS:
-        few = f"at most {_MOST_ROWS:,}; owners with more rows than that are sites"
-        raise bad("rows_per_owner", few, population.rows)
     drawn = _Drawn.of(chances, population.rows, posterior.owners.phi[:, kept] * scale)
     found = list[tuple[float, RoundQuestion]]()
     for part in _PARTS:
@@ -342,9 +356,9 @@ class _Drawn:
 
     @classmethod
     def of(cls, chances: FloatArray, rows: int, features: FloatArray) -> "_Drawn":
-        coins = np.random.default_rng(0)
-        drawn = coins.integers(0, len(chances), size=(_DRAWN, rows))
-        labels = (chances[drawn].cumsum(axis=2) < coins.random((_DRAWN, rows, 1))).sum(axis=2)
+        coins, owners = np.random.default_rng(0), made_up_owners(_DRAWN, rows)
+        drawn = coins.integers(0, len(chances), size=(owners, rows))
+        labels = (chances[drawn].cumsum(axis=2) < coins.random((owners, rows, 1))).sum(axis=2)
         return cls(chances, features, drawn, labels.clip(max=chances.shape[1] - 1))
 
     @cached_property

@@ -21,7 +21,7 @@ from tacit._util.types import FloatArray
 from tacit.algorithms.feature_maps import within_classes
 from tacit.algorithms.outlook import BY_PRODUCTS, Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public, frequencies
-from tacit.algorithms.question import Population
+from tacit.algorithms.question import Population, made_up_owners
 from tacit.data.cohort import Public
 from tacit.learners.learner import Facts, ReportTerms, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
@@ -152,7 +152,8 @@ def discriminate(
     features, facts = within_classes(public), Facts(public.dim, public.classes)
     blank = frequencies(public)
     residuals = class_residuals(blank.scores(public.X), public.y)
-    drawn = np.random.default_rng(0).integers(0, len(public.y), size=(4000, crowd.rows))
+    made_up = made_up_owners(4000, crowd.rows), crowd.rows
+    drawn = np.random.default_rng(0).integers(0, len(public.y), size=made_up)
     phi = features.transform(public.X)
     means = np.einsum("nra,nrj->naj", residuals[drawn], phi[drawn]) / crowd.rows
     lengths = np.sqrt((means**2).sum(axis=(1, 2)))

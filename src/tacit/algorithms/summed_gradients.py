@@ -33,7 +33,7 @@ from tacit.algorithms.public_curvature import (
 )
 from tacit.algorithms.public_level import expected_level
 from tacit.algorithms.public_metric import best_parts
-from tacit.algorithms.question import Population
+from tacit.algorithms.question import Population, made_up_owners
 from tacit.algorithms.wide_features import BY_HEART, Mix
 from tacit.algorithms.wide_start import WideStart
 from tacit.data.cohort import Public
@@ -56,7 +56,7 @@ _FORESEEN, _OF_MANY_FORESEEN = 1.0, 3.0  # largest variances that predictions co
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
 _NAMES = {Rows: "linear", Products: "products", Leaves: "leaves", Waves: "waves"}
 _FAR = 1e6  # rows are not shortened one by one: shares are
-_DRAWN = 3000  # made-up owners that tell lengths
+_DRAWN, _PAIRED = 3000, 64  # made-up owners that tell lengths; rows of one that are paired
 _TURNED_DOWN, _OF_MANY_TURNED_DOWN = 32, 128  # steepest axes, along which less is said
 _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
 
@@ -393,7 +393,8 @@ class SummedGradients:
         left, over quantiles of lengths of made-up owners' shares.
         """
         coins, chances = np.random.default_rng(0), softmax(expected)
-        drawn = coins.integers(0, len(chances), size=(_DRAWN, self.population.rows))
+        made_up = made_up_owners(_DRAWN, self.population.rows), self.population.rows
+        drawn = coins.integers(0, len(chances), size=made_up)
         labels = (chances[drawn].cumsum(axis=2) < coins.random((*drawn.shape, 1))).sum(axis=2)
         asked = softmax(self._scores(self._theta))
         lengths = _share_lengths(self._audible, asked, drawn, labels.clip(max=chances.shape[1] - 1))
@@ -417,8 +418,14 @@ class SummedGradients:
 def _share_lengths(
     phi: FloatArray, asked: FloatArray, drawn: IntArray, labels: IntArray
 ) -> FloatArray:
-    """Lengths of shares of owners that hold these rows with these labels."""
+    """Lengths of shares of owners that hold these rows with these labels: by products of pairs of
+    their rows, where there are few, else by adding up.
+    """
     residuals = np.eye(asked.shape[1])[labels] - asked[drawn]
+    if drawn.shape[1] > _PAIRED:
+        pairs = zip(residuals, drawn, strict=True)
+        squared = [float(((said.T @ phi[rows]) ** 2).sum()) for said, rows in pairs]
+        return np.asarray(np.sqrt(squared) / drawn.shape[1])
     products = phi @ phi.T
     alike = products[drawn[:, :, np.newaxis], drawn[:, np.newaxis]]
     squares = np.einsum("nra,nsa,nrs->n", residuals, residuals, alike)

@@ -35,8 +35,9 @@ from tacit.learners.learner import Facts, Learner
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
-from tacit.mechanisms.streams import stream_of
+from tacit.mechanisms.streams import rational, stream_of
 from tacit.sums import HOW, NOBODY, TRUSTS
+from tacit.sums.discrete_gaussian import compose_epsilon, each_of
 from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
 _PUBLISHED = "piecewise"  # what the papers run their learners through
@@ -75,7 +76,8 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         With error="owners", the budget of all these sums together, on top of `epsilon`.
     sums : str or SecureSum, default=None
         With error="owners", how they are added up; None or "two servers": by two servers that add
-        noise. With `tacit_papers` also "ring" and "shamir", which paper B names: exact, so they are
+        noise; a `TwoServers`: by such, at its own epsilon for each sum, whatever `error_epsilon`
+        says. With `tacit_papers` also "ring" and "shamir", which paper B names: exact, so they are
         simulations without a guarantee.
     schema : Schema, default=None
         Bounds, categories and classes, where they are known; None takes them from the data user's
@@ -240,7 +242,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
         judge, sums = self._judge(judged, known, most)
         unsound = learner.unsound or ("" if sums is None else sums.unsound)
-        cost = self._cost(crowd.epsilon, sums, sound=not unsound and mechanism != "none")
+        cost = self._cost(crowd.epsilon, sums, most, sound=not unsound and mechanism != "none")
         charge = self._charge(cost, crowd.delta if crowd.summed else 0.0)
         engine = engine_at(self.engine, cohort, epsilon, stream, sums=sums, monitor=monitor)
         schedule = Schedule(self.rounds, None if everybody else each, self.attempts)
@@ -272,13 +274,20 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
                 raise ValueError("sums must be given with error='owners', and only then")
             return OwnSample(known), None
         budget = positive("error_epsilon", self.error_epsilon)
-        return AllOwners(), _sums_of(self.sums, budget / most)
+        return AllOwners(), _sums_of(self.sums, each_of(budget, most))
 
-    def _cost(self, epsilon: float, sums: SecureSum | None, *, sound: bool) -> float:
-        """What an owner pays at most: for its report, and for all sums that judge."""
+    def _cost(self, epsilon: float, sums: SecureSum | None, most: int, *, sound: bool) -> float:
+        """What an owner pays at most: for its report, and for all sums that judge, of which there
+        are at most so many.
+        """
         if not sound:
             return inf
-        return epsilon + (0.0 if sums is None else float(self.error_epsilon))
+        if sums is None or sums.epsilon is None:
+            return epsilon
+        together = rational(float(self.error_epsilon))
+        if sums is self.sums:
+            together = most * rational(sums.epsilon)
+        return compose_epsilon(rational(epsilon) + together, 0.0)
 
     def _end_in_words(self, ended: str, *, stopped: bool) -> str:
         """Why it ended."""

@@ -22,6 +22,7 @@ from tacit.mechanisms.streams import rational
 from tacit.owner.ledger import Book
 from tacit.owner.ledger_entries import COUNTS, CampaignId, added_epsilon, budget_used
 from tacit.owner.policy import Policy
+from tacit.owner.spending import round_up
 from tacit.wire import encode, message
 from tacit.wire.codec import fields_of, tag_of
 
@@ -289,9 +290,10 @@ class Template:
             query = form.example
             sizes = ", ".join(f"at most {bound.most:,} {bound.name}" for bound in form.bounds)
             times = "once" if form.times == 1 else f"{form.times} times"
+            most = round_up(rational(form.most))
             said.append(
                 f"may ask at most {times}: {query.what} through {query.how_in_words}, unit "
-                f"{query.unit}, epsilon at most {form.most:g} each; a question has {sizes}"
+                f"{query.unit}, epsilon at most {most} each; a question has {sizes}"
             )
             outside = sorted(tag for tag in (*tags_of(query), query.how) if ":" in tag)
             if outside:

@@ -165,7 +165,7 @@ def each_of(epsilon: float, answers: int) -> float:
     found = float(rational(epsilon) / answers)
     while answers * rational(found) > rational(epsilon):
         found = nextafter(found, 0.0)
-    return found
+    return positive(f"epsilon of each of {answers} sums", found)
 
 
 def rho_of(epsilon: float, delta: float) -> Fraction:

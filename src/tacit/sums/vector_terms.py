@@ -122,8 +122,8 @@ class VectorTerms(SumLaw):
         >>> terms.law, terms.bound, terms.epsilon <= 1.0
         ('discrete gaussian', 4225, True)
         """
-        dim, largest = space.dim, (1 << (_BITS - 1)) - 1
-        if check_delta(delta) == 0:
+        dim, largest, delta = space.dim, (1 << (_BITS - 1)) - 1, check_delta(delta)
+        if delta == 0:
             step = space.radius_inf / largest
             long, sizes = space.radius_2 / step, space.radius_1 / step
             reach = min(dim * largest, ceil(sizes + sqrt(sizes)))
@@ -247,8 +247,11 @@ class RecordTerms(VectorTerms):
         whole("records", self.records, 1)
         if not self.weight >= 1:
             raise bad("bound", "at least 2", self.bound)
-        # refuses numbers that could wrap round
-        SummedVector(*self._proven, self.bits, 1)
+        try:
+            SummedVector(*self._proven, self.bits, 1)
+        except ValueError:
+            fewer = f"fewer: a sum of {self.dim:,} numbers of each would wrap round"
+            raise bad("records", fewer, self.records) from None
 
     @classmethod
     def at_sites(cls, of_record: VectorTerms, records: int, minimum: int = 1) -> "RecordTerms":

@@ -294,7 +294,11 @@ def test_the_page_of_summed_sites_speaks_of_records_and_servers(trial):
         (("epsilon = 4.0", "epsilon = [1, 4]"), "epsilon must be one number with trust"),
         (("helper_key = ", "# helper_key = "), "helper and helper_key must be given where"),
         (("minimum = 2", "minimum = 5"), "minimum must be at most"),
-        (("rounds = 2", "most_records = 100000000000"), "would wrap round"),
+        (
+            ("rounds = 2", "most_records = 100000000000"),
+            "records must be fewer: .* would wrap round",
+        ),
+        (("start = ", "start = 0 # "), "campaign.toml: start must be a whole number >= 1, got 0"),
     ],
 )
 def test_a_bad_file_says_what_is_wrong(tmp_path, change, message):

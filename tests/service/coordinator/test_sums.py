@@ -436,7 +436,13 @@ def test_owners_and_both_servers_over_http(tmp_path, monkeypatch):
             ("error_epsilon = 2.5", "error_epsilon = -1"),
             "error_epsilon must be a finite number > 0",
         ),
-        (("helper_key = ", "helper_key = 'ab' # "), "key of the helper must be 32 bytes, got 1"),
+        (("helper_key = ", "helper_key = 'ab' # "), "helper_key must be a helper's public key, 64"),
+        (("helper_key = ", "helper_key = 'zz' # "), "helper_key must be a helper's public key, 64"),
+        # of low order: no owner would seal anything to it
+        (
+            ("helper_key = ", f"helper_key = '{'00' * 32}' # "),
+            "helper_key must be a helper's public",
+        ),
         (
             ("error_minimum = 10", "error_minimum = 17"),
             "minimum of a sum must be at most start, 16, got 17",

@@ -133,6 +133,13 @@ def test_the_template_is_shown_in_plain_words():
     assert replace(large, numbers=0).words == f"{large.meaning} (some of those published)"
 
 
+def test_what_is_agreed_to_is_not_shown_as_less():
+    """To six digits: an epsilon of 1.0000004 was shown as 1."""
+    shown = campaigns()[0].template()
+    wider = replace(shown, forms=(replace(shown.forms[0], most=1.0000004),))
+    assert "epsilon at most 1.00001 each" in wider.lines()[2]
+
+
 SUMMED = [role for role in parts() if getattr(role.terms, "budget", None) is not None]
 
 

@@ -67,7 +67,7 @@ def counts(rng, shares):
 
 
 def higher_degrees(rng, shares):
-    degree, calls = rng.randint(2, 9), rng.randint(1, 9)
+    degree, calls = rng.randint(1, 10), rng.randint(1, 10)
     rows = [[rng.randrange(degree) for _ in range(calls)] for _ in range(3)]
     total = [sum(column) for column in zip(*rows, strict=True)]
     named = {"degree": degree, "gadget_calls": calls}
@@ -335,6 +335,41 @@ def test_a_file_that_lacks_something_fails_and_ends_nothing(tmp_path, capsys):
             assert judged(tmp_path, "Prio3SumVecWithMultiproof", huge).passed is False
     assert main([str(tmp_path)]) == 1
     assert "0 passed, 3 failed, 0 not judged" in capsys.readouterr().out
+
+
+def test_a_gadget_of_degree_one_is_judged(tmp_path):
+    """Published, too: every measurement is zero, and everything of it is proven all the same."""
+    zeros = make_vectors.good(plain.small_numbers(0, 2), {}, [([0, 0], [0, 0])] * 2, [0, 0])
+    named = dict(zeros, degree=1, gadget_calls=2)
+    assert judged(tmp_path, "Prio3HigherDegree", named).passed, judged(tmp_path, "x", named)
+    named["agg_result"] = [0, 1]
+    assert judged(tmp_path, "Prio3HigherDegree", named).passed is False
+    assert judged(tmp_path, "Prio3HigherDegree", dict(named, degree=0)).passed is False
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Prio3Count/0.json", "prio3count/bad_seed.json", "Prio3Count-1.json", "a/Prio3Count_0.JSON"],
+)
+def test_files_may_lie_as_others_lay_them(name, tmp_path):
+    text = json.dumps(make_vectors.vectors()["Prio3Count_0"])
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8-sig")  # as some editors begin a file
+    other = path.parent / "Poplar1_0.json"
+    other.write_text(text)
+    assert {each.name: each.passed for each in judge_folder(tmp_path)} == {
+        name: True,
+        other.relative_to(tmp_path).as_posix(): None,
+    }
+
+
+def test_success_is_true_or_false(tmp_path):
+    for said in ("false", 1, None):
+        vector = copy.deepcopy(GOOD)
+        vector["operations"][0]["success"] = said
+        verdict = judged(tmp_path, "Prio3SumVecWithMultiproof", vector)
+        assert (verdict.passed, verdict.detail) == (False, "success of shard must be true or false")
 
 
 def test_what_else_lies_in_a_folder_is_not_judged(tmp_path):

@@ -10,6 +10,7 @@ up (sums/protocol.py).
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
@@ -28,6 +29,7 @@ from tacit.sums.vector_terms import RecordTerms, VectorTerms
 from tacit.wire import message
 
 WHAT = "error sum"
+_PLAIN = 7  # the largest number of a share, as everybody asks for it
 
 
 class SealedQuery(Query):
@@ -65,9 +67,13 @@ class SealedQuery(Query):
         return self.terms.law.prio3.circuit.output_len
 
     def proof_cost(self) -> Cost:
-        """What rounding, proving and sealing take at most."""
-        size = self.batch.report_size
-        return Cost(3_000 * CALL + 400 * size, (1 << 22) + 256 * size)
+        """What rounding, proving and sealing take at most: a range is a product with a factor for
+        each of its values, at as many points.
+        """
+        size, law = self.batch.report_size, self.terms.law
+        wider = law.largest / _PLAIN if isinstance(law, VectorTerms) else 1.0
+        work = ceil(400 * max(1.0, wider) * size)
+        return Cost(3_000 * CALL + work, (1 << 22) + 256 * size)
 
     def blank(self, n: int) -> Reports:
         return Reports.of(np.zeros((n, self.batch.report_size), dtype=np.uint8))

@@ -100,13 +100,13 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
             figures | {"allowed": False, "objection": objection or "epsilons"},
         )
     epsilon = query.epsilons[level]
-    in_all = float(template.cost(policy) or 0)
+    in_all = template.cost(policy) or Fraction(0)
     _, cohort = joining.rows(terms)
     notes = terms.notes(policy, {member.label: member.pin for member in members})
     example = pack(bytes(32), level, query.release(cohort[:1], np.array([epsilon]), secure()))
     lines += [
         f"would leave: {report_size(query)} bytes per owner, {_often(terms.answers)}; "
-        f"it would cost epsilon {in_all:g} in all",
+        f"it would cost epsilon {round_up(in_all)} in all",
         f"for example (drawn now for your eyes, never sent): {_short(example.hex())}",
         *notes.lines,
     ]
@@ -115,7 +115,7 @@ async def preview(joining: Joining, link: Link, pinned: bytes | None) -> Preview
         "bytes": report_size(query),
         "times": terms.answers,
         "epsilon": epsilon,
-        "epsilon_in_all": in_all,
+        "epsilon_in_all": float(in_all),
         "example": example.hex(),
         **notes.figures,
     }

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self, TypedDict, TypeVar, get_args, get_origin
 
 import httpx
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from tacit._util.checks import bad, one_of, positive
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.settings import read_settings
 from tacit.data.cohort import Public
 from tacit.data.number_target import NumberSchema, Range
@@ -137,6 +138,7 @@ class CampaignSpec(ABC):
                 taken[name] = folder / value
             elif name in ("status_for", "model_for"):
                 one_of(name, value, WHO)
+        whole("start", taken["start"], 1)
         deadline = positive("deadline", taken.get("deadline", 3600.0))
         return taken | {"deadline": deadline}
 
@@ -228,6 +230,8 @@ class HelpedSpec(CampaignSpec):
                 f"{' and '.join(_HELP)} must be given where a second server adds up, with trust = "
                 f"'{HOW}' or sums over all owners, and only there"
             )
+        if self.has_helper:
+            read_key("helper_key", self.helper_key)
         if self.trust == HOW and len(self.epsilon) != 1:
             raise bad("epsilon", f"one number with trust = '{HOW}'", self.epsilon)
 
@@ -238,7 +242,7 @@ class HelpedSpec(CampaignSpec):
 
     def keys(self, sum_key: bytes) -> tuple[bytes, bytes]:
         """Of coordinator and helper."""
-        return sum_key, no_rehearsal("helper_key", bytes.fromhex(str(self.helper_key)))
+        return sum_key, no_rehearsal("helper_key", read_key("helper_key", self.helper_key))
 
     def terms_of(self, space: Space, mechanism: str, minimum: int) -> ReportTerms | VectorTerms:
         """On what terms an owner's one share of this space is asked for."""
@@ -253,6 +257,18 @@ class HelpedSpec(CampaignSpec):
         trusted = trust(self.helper_ca)
         return httpx.Client(base_url=address, verify=trusted, timeout=300.0, cookies=no_cookies())
 
+
+def read_key(name: str, text: str | None) -> bytes:
+    """The public key that an entry names, if it is one that anything can be sealed to."""
+    try:
+        key = bytes.fromhex(str(text))
+        _ANYBODY.exchange(X25519PublicKey.from_public_bytes(key))  # not of low order
+    except ValueError:
+        raise bad(name, "a helper's public key, 64 hexadecimal digits", text) from None
+    return key
+
+
+_ANYBODY = X25519PrivateKey.from_private_bytes(bytes(32))
 
 Spec = TypeVar("Spec", bound=CampaignSpec)
 

@@ -30,8 +30,9 @@ from tacit.learners.models.scores import ScoreModel
 from tacit.learners.peers.peer_model import ServedScores
 from tacit.learners.query import Query, digest_of, report_size
 from tacit.learners.sites.projection import LinearModel
-from tacit.mechanisms.streams import Stream, secure, seeded
+from tacit.mechanisms.streams import Stream, rational, secure, seeded
 from tacit.owner.policy import Policy
+from tacit.owner.spending import round_up
 from tacit.owner.template import QuestionForm, Template, bounds_of, repeat_parts
 from tacit.service.protocol.handshake import REHEARSAL, is_rehearsal
 from tacit.service.protocol.peer_replay import RelayTerms
@@ -103,10 +104,11 @@ def helper_notes(helper: bytes, policy: Policy, asked: Query | None) -> Notes:
     )
     if asked is None:
         return Notes(lines, {"helper": key})
+    price = round_up(rational(asked.epsilons[0]))
     said = (
         f"your share leaves in two halves of {report_size(asked)} bytes together, sealed to two "
         "servers, with a proof that it is no longer than anybody's: neither sees it alone, both "
-        f"together do. They add halves up, and each adds noise for epsilon {asked.epsilons[0]:.4g}"
+        f"together do. They add halves up, and each adds noise for epsilon {price}"
         + (f" and delta {asked.delta:g}" if asked.delta else "")
     )
     return Notes((said, *lines), {"helper": key, "delta": asked.delta})

@@ -160,9 +160,9 @@ class SmallNumbers(Circuit):
     length: int = 1
 
     def __post_init__(self) -> None:
-        if not (0 < self.max_measurement <= _SMALL and self.length > 0):
+        if not (0 <= self.max_measurement <= _SMALL and self.length > 0):
             raise ValueError(
-                f"max_measurement must be from 1 to {_SMALL} and length positive, got "
+                f"max_measurement must be from 0 to {_SMALL} and length positive, got "
                 f"{self.max_measurement}, {self.length}"
             )
 

@@ -38,6 +38,8 @@ def judge(kind: str, vector: dict[str, Any], size: int) -> str:
     replay, refusals = Replay(prio3, vector), []
     for operation in vector["operations"]:
         name, should_succeed = (operation[each] for each in _MATTER)
+        if not isinstance(should_succeed, bool):
+            raise MismatchError(f"success of {name} must be true or false")
         refusal = replay.refuses(name, operation)
         if refusal is None and not should_succeed:
             raise MismatchError(f"{name} should be refused and was not")

@@ -1,10 +1,11 @@
 """The draft's test vectors, good and bad, replayed bit for bit: python -m
 tacit.sums.prio3.vectors FOLDER.
 
-A file passes if every operation that should succeed gives the file's bytes exactly, and every one
-that should fail is refused where the file says so (`replay`). A file of a kind that is judged here
-and that cannot be read, or lacks something, fails. Files of other kinds are reported as not judged.
-Exit 1 if a file fails or none passes.
+What a file is of says its name, or that of its folder where its own names no algorithm
+(Prio3Count_0.json, Prio3Count/0.json). A file passes if every operation that should succeed gives
+the file's bytes exactly, and every one that should fail is refused where the file says so
+(`replay`). A file of a kind that is judged here and that cannot be read, or lacks something, fails.
+Files of other kinds are reported as not judged. Exit 1 if a file fails or none passes.
 """
 
 import json
@@ -19,6 +20,8 @@ _PINE = (
     "PINE is not used here: vectors of bounded length are proven by a circuit of our own, "
     "Prio3BoundedVector"
 )
+_WORD = re.compile("[^A-Za-z0-9]")
+_KINDS = {kind.lower(): kind for kind in (XOF, *INSTANCES)}
 # what a file that is no vector leads to, wherever it is looked at
 _NO_VECTOR = (
     IndexError,
@@ -48,13 +51,22 @@ def judge_folder(folder: Path) -> list[VectorVerdict]:
     """A verdict for every JSON file of a folder and of those in it, in the order of their names."""
     return [
         replace(judge_file(path), name=path.relative_to(folder).as_posix())
-        for path in sorted(folder.rglob("*.json"))
-        if not path.is_dir()
+        for path in sorted(folder.rglob("*"))
+        if path.suffix.lower() == ".json" and not path.is_dir()
     ]
 
 
+def _kind_of(path: Path) -> str:
+    """What a file is of: the first word of its name, or of its folder's where that is no name of an
+    algorithm, which begin with a capital.
+    """
+    own, folder = (_WORD.split(name)[0] for name in (path.name, path.resolve().parent.name))
+    known = _KINDS.get(own.lower())
+    return known or (own if own[:1].isupper() else _KINDS.get(folder.lower(), own))
+
+
 def judge_file(path: Path) -> VectorVerdict:
-    kind = re.split(r"[_.]", path.name)[0]
+    kind = _kind_of(path)
     if path.exists() and not path.is_file():
         return VectorVerdict(path.name, None, "no regular file")
     if kind.startswith("Pine"):
@@ -62,7 +74,7 @@ def judge_file(path: Path) -> VectorVerdict:
     if kind != XOF and kind not in INSTANCES:
         return VectorVerdict(path.name, None, f"{kind} is no kind that is judged here")
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         vector = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         return VectorVerdict(path.name, False, f"not a readable JSON file ({error})")
