@@ -328,16 +328,14 @@ class Store:
         return made
 
     def _check_room(self, new: int) -> int:
-        if not self.has_room(new):
-            raise NoRoomError(f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer")
-        return new
-
-    def has_room(self, new: int) -> bool:
-        """Whether so many more tokens may be there that nobody has used."""
         unused = self.mine(tokens) & tokens.c.used.is_(False)
         with self.snapshot() as connection:
             counted = select(func.count()).select_from(tokens).where(unused)
-            return connection.execute(counted).scalar_one() + new <= MOST_TOKENS
+            if connection.execute(counted).scalar_one() + new > MOST_TOKENS:
+                raise NoRoomError(
+                    f"{MOST_TOKENS:,} tokens may be unused: withdraw some, or make fewer"
+                )
+        return new
 
     def hide(self, token: str) -> str:
         """What is kept of a token."""
