@@ -350,7 +350,7 @@ def test_steep_axes_are_turned_down_and_answers_are_undone_of_it():
     split = held._axes.split
     undone = split(said[np.newaxis]) / held._said
     np.testing.assert_allclose(undone, split(whole[np.newaxis]), rtol=1e-6, atol=1e-9)
-    noise = (1e-3 / held._left / held._said) ** 2
+    noise = (1e-3 / held._clipping.left / held._said) ** 2
     held.update(Answer(said, np.full(held.numbers, 1e-3), OWNERS))
     np.testing.assert_allclose(held._told[0].noise, noise)
 

@@ -20,10 +20,11 @@ from tacit.algorithms.combination import (
 )
 from tacit.algorithms.experience import weigh_forecast
 from tacit.algorithms.feature_maps import MOST, WAVES
+from tacit.algorithms.line_or_all import LineOrAll
 from tacit.algorithms.public_baseline import PublicModel, accuracy_of_no_mistake
 from tacit.algorithms.question import Population
 from tacit.algorithms.summed_gradients import SummedGradients
-from tacit.algorithms.wide_features import mixes_for
+from tacit.algorithms.wide_features import LINEAR, Mix, mixes_for
 from tacit.data.cohort import Public
 from tacit.learners.models.scores import softmax
 
@@ -121,7 +122,7 @@ def look_ahead(
     """
     if crowd.summed:
         return _outlook_of_sums(
-            [SummedGradients(public, own, crowd, mix) for mix in mixes_for(public)]
+            [_belief_of_sums(public, own, crowd, mix) for mix in mixes_for(public)]
         )
     belief = Combination(public, own, maps or maps_for(public, own, crowd), crowd)
     with one_thread():
@@ -166,6 +167,16 @@ def _far_behind(belief: Combination, added: float) -> str:
         f"they would be added to a model that your rows show to be behind {belief.own.name}, and "
         "would hardly make up for that"
     )
+
+
+def _belief_of_sums(
+    public: Public, own: PublicModel, crowd: Population, mix: Mix
+) -> SummedGradients:
+    """About features of this kind; where these are more than a line's, owners may say that it is
+    all there is.
+    """
+    kind = SummedGradients if mix == LINEAR or own.accuracy is None else LineOrAll
+    return kind(public, own, crowd, mix)
 
 
 def _outlook_of_sums(rivals: Sequence[SummedGradients]) -> Outlook:

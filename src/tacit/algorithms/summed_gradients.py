@@ -14,16 +14,17 @@ Unlike `Combination`, which fights for every bit of noisy reports, it has more f
 rows can tell apart: curvature that public rows have not seen is guessed from rows left out.
 """
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
 
 from tacit._util.checks import bad
 from tacit._util.one_thread import one_thread
-from tacit._util.types import FloatArray, IntArray
+from tacit._util.types import FloatArray
 from tacit.algorithms.public_baseline import PublicModel
 from tacit.algorithms.public_curvature import (
     CurvatureAxes,
@@ -33,8 +34,10 @@ from tacit.algorithms.public_curvature import (
 )
 from tacit.algorithms.public_level import expected_level
 from tacit.algorithms.public_metric import best_parts
-from tacit.algorithms.question import Population, made_up_owners
-from tacit.algorithms.wide_features import BY_HEART, Mix
+from tacit.algorithms.question import Population
+from tacit.algorithms.share_lengths import QUANTILES, Clipping, MadeUpOwners, best_clipping
+from tacit.algorithms.sureness import likely_factor, weigh_answer, weigh_labels
+from tacit.algorithms.wide_features import Mix, is_few
 from tacit.algorithms.wide_start import WideStart
 from tacit.data.cohort import Public
 from tacit.learners.models.features import Products, Rows, Waves
@@ -47,8 +50,6 @@ from tacit.mechanisms.spaces import Ball
 _ROUNDS, _MORE = 4, 6  # more where public rows are few and tell the curvature worse
 _FEW = 150  # public rows
 _VARIANCE, _OF_MANY = 2.0, 4.0  # of coefficients, once somebody answered; of more classes than two
-_QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to clip at
-_LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
 _TURNS, _STEPS = 2, 30  # of weighing answers and finding the likeliest model, each with its steps
 _PUBLIC = 0.5  # part of its precision that the start keeps
@@ -56,20 +57,19 @@ _FORESEEN, _OF_MANY_FORESEEN = 1.0, 3.0  # largest variances that predictions co
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
 _NAMES = {Rows: "linear", Products: "products", Leaves: "leaves", Waves: "waves"}
 _FAR = 1e6  # rows are not shortened one by one: shares are
-_DRAWN, _PAIRED = 3000, 64  # made-up owners that tell lengths; rows of one that are paired
 _TURNED_DOWN, _OF_MANY_TURNED_DOWN = 32, 128  # steepest axes, along which less is said
 _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
 
 
 @dataclass(frozen=True, eq=False)
-class _Told:
+class Told:
     """An answer, undone of clipping: about which coefficients and the chances that stand-ins have
-    by them, how noisy along each axis; `moments` are those of the best model, as it says.
+    by them; in which way owners' rows get likelier along each axis, and how noisy that is.
     """
 
     reference: FloatArray
     chances: FloatArray
-    moments: FloatArray
+    slope: FloatArray
     noise: FloatArray
     owners: int
 
@@ -86,9 +86,10 @@ class SummedGradients:
     own: PublicModel
     population: Population
     mix: Mix
-    _told: list[_Told] = field(init=False, default_factory=list)
-    _radius: float = field(init=False, default=1.0)
-    _left: float = field(init=False, default=1.0)
+    _told: list[Told] = field(init=False, default_factory=list)
+    _clipping: Clipping = field(init=False, default=Clipping(radius=1.0, left=1.0))
+    _sureness: FloatArray | None = field(init=False, default=None)  # as the last answer tells it
+    _factor: float = field(init=False, default=1.0)
 
     def __post_init__(self) -> None:
         with one_thread():  # steps too small for threads
@@ -110,7 +111,7 @@ class SummedGradients:
         self._stand = phi @ self._axes.seen
         self._turned = self._stand[: len(self._phi)]
         self._begin = self._axes.split(start.coefficients)
-        self._theta = self._begin.copy()
+        self._theta = self._asked = self._begin.copy()
         self._level = np.zeros(len(self._begin))
         self._unseen = unseen_curvature(curved)
         self._curve = self._spread(weights) + self._unseen
@@ -119,7 +120,7 @@ class SummedGradients:
         self._precision = self._public_precision(self._scale)
         self._choose_metric()
 
-    def among(self, population: Population) -> "SummedGradients":
+    def among(self, population: Population) -> Self:
         """The same before anybody has answered, for others with as many rows each."""
         if not (population.summed and population.rows == self.population.rows and not self._told):
             raise bad("population", "of the same trust and rows, before any answer", population)
@@ -149,37 +150,43 @@ class SummedGradients:
     @property
     def noise_foreseen(self) -> float:
         """The variance of the mean of all rounds' answers, undone of clipping."""
-        noise = self.population.mean_variance(Ball(self.numbers, self._radius), self.rounds)
-        return noise / (self.rounds * self._left**2)
+        return self._noise_of_one / self.rounds
+
+    @property
+    def _noise_of_one(self) -> float:
+        """The variance of the next answer, undone of clipping."""
+        space = Ball(self.numbers, self._clipping.radius)
+        return self.population.mean_variance(space, self.rounds) / self._clipping.left**2
 
     @property
     def learner(self) -> Gradient:
         """What the next round asks for."""
-        weights = np.ascontiguousarray((self._contrasts @ self._axes.join(self._theta)).T)
+        weights = np.ascontiguousarray((self._contrasts @ self._axes.join(self._asked)).T)
+        radius = self._clipping.radius
         if not len(self._turned_down):
-            return Gradient(self.map, weights, _FAR, self._radius)
+            return Gradient(self.map, weights, _FAR, radius)
         axes = np.ascontiguousarray(self._axes.seen[:, self._turned_down].T)
         parts = self._said[self._turned_down]
-        return MetricGradient(
-            self.map, weights, reach=_FAR, radius=self._radius, axes=axes, parts=parts
-        )
+        return MetricGradient(self.map, weights, reach=_FAR, radius=radius, axes=axes, parts=parts)
 
     @property
     def model(self) -> ScoreModel:
-        """The mean of the belief, with classes as frequent as among public rows."""
+        """The mean of the belief, with classes as frequent as among public rows, and as sure as
+        owners say.
+        """
         coefficients = self._axes.join(self._theta)
         coefficients[:, 0] += self._level / self.map.level
-        weights = np.ascontiguousarray((self._contrasts @ coefficients).T)
+        weights = np.ascontiguousarray(self._factor * (self._contrasts @ coefficients).T)
         return ScoreModel(self.public.classes, (Mapped(self.map, weights),))
 
     @property
     def held_out(self) -> FloatArray:
         """Scores of each public row by the model as it would be without the row."""
-        return np.asarray(self._scores_without + self._contrasts @ self._level)
+        return np.asarray(self._factor * (self._scores_without + self._contrasts @ self._level))
 
     @property
     def _scores_without(self) -> FloatArray:
-        """The same before a level is added: what the start
+        """The same before a level is added, and not made less sure: what the start
         loses out of fold is taken off by the part of the row's leverage that is left, and owners
         move it as far as if the row had not held it back.
         """
@@ -193,19 +200,50 @@ class SummedGradients:
 
     def update(self, answer: Answer) -> None:
         """The belief after an answer; too few owners tell nothing."""
-        noise, chances = float(np.mean(answer.stderr**2)), self._chances(self._theta)
+        noise = float(np.mean(answer.stderr**2))
         with one_thread():
             if np.isfinite(noise):
-                left = self._left * self._said
-                slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / left
-                moments = self._moments(self._theta, chances) + slope
-                self._told.append(_Told(self._theta, chances, moments, noise / left**2, answer.n))
-                self._settle()
-            self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
-            self._aim(self._scores(self._theta))
-            said, y = self._scores_without, self.public.y
-            heat = temperature(said, y)
-            self._level = expected_level(heat * said, y) / heat
+                if self._told:
+                    self._sureness = self._weigh_sureness(answer, noise)
+                self._hear(self._undone(answer, noise))
+            self._look_around()
+
+    def _hear(self, told: Told) -> None:
+        """Take in what an answer says."""
+        self._told.append(told)
+        self._settle()
+
+    def _undone(self, answer: Answer, noise: float) -> Told:
+        """An answer about `_asked` with this variance, undone of clipping and of what was turned
+        down.
+        """
+        left, chances = self._clipping.left * self._said, self._chances(self._asked)
+        slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / left
+        return Told(self._asked, chances, slope, noise / left**2, answer.n)
+
+    def _look_around(self) -> None:
+        """What is next to be asked about, and where the model is curved and its level by now."""
+        self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
+        self._aim(self._theta, self._scores(self._theta))
+        said, y = self._scores_without, self.public.y
+        heat = temperature(said, y)
+        self._level = expected_level(heat * said, y) / heat
+        if self._sureness is not None:
+            unseen = said + self._contrasts @ self._level
+            labels = [] if is_few(self.public) else [weigh_labels(unseen, y)]
+            self._factor = likely_factor(self._sureness, *labels)
+
+    def _weigh_sureness(self, answer: Answer, noise: float) -> FloatArray:
+        """What an answer about a model says of the factor of its scores, along itself."""
+        theta = self._axes.join(self._asked)
+        return weigh_answer(
+            self._made_up,
+            self._scores(self._asked),
+            self._made_up.phi @ theta.T @ self._contrasts.T,
+            radius=self._clipping.radius,
+            said=float((answer.mean.reshape(theta.shape) * theta).sum()),
+            error=float(np.sqrt(noise * (theta**2).sum())),
+        )
 
     @property
     def is_contradicted(self) -> bool:
@@ -316,18 +354,17 @@ class SummedGradients:
         """
         self._scale = self._likely_variance
         before = self._public_precision(self._scale)
+        said = [self._moments(told.reference, told.chances) + told.slope for told in self._told]
         for _ in range(_TURNS):
             chances = self._chances(self._theta)
             weights = [1 / (told.noise + self._doubt(told, chances)) for told in self._told]
             weight = np.sum(weights, axis=0)
-            moments = sum(
-                each * told.moments for each, told in zip(weights, self._told, strict=True)
-            )
+            moments = sum(each * moment for each, moment in zip(weights, said, strict=True))
             known = 1 / (1 / weight + self._chance(min(told.owners for told in self._told)))
             self._theta = self._likeliest(before, moments / weight, known)
         self._precision = before + self._curve**2 * known
 
-    def _doubt(self, told: _Told, chances: FloatArray) -> FloatArray:
+    def _doubt(self, told: Told, chances: FloatArray) -> FloatArray:
         """The variance of what stand-ins say in place of owners' rows: they are made of a sample,
         so the mean of (change of chances) x features is off by the error of a mean; curvature that
         they have not seen is a guess, off by its own size.
@@ -371,9 +408,9 @@ class SummedGradients:
         rows, of which axes know little, all is said along all of them.
         """
         self._said, self._turned_down = np.ones(len(self._curve)), np.zeros(0, dtype=np.int64)
-        self._audible = self._phi
-        self._aim(self._alone)
-        if len(self.public.y) < BY_HEART:
+        self._make_up_owners(self._phi)
+        self._aim(self._theta, self._alone)
+        if is_few(self.public):
             return
         most = _TURNED_DOWN if self.public.classes == 2 else _OF_MANY_TURNED_DOWN
         self._turned_down, parts = best_parts(
@@ -385,26 +422,22 @@ class SummedGradients:
         )
         self._said[self._turned_down] = parts
         quieter = self._turned[:, self._turned_down] * (1 - parts)
-        self._audible = self._phi - quieter @ self._axes.seen[:, self._turned_down].T
-        self._aim(self._alone)
+        self._make_up_owners(self._phi - quieter @ self._axes.seen[:, self._turned_down].T)
+        self._aim(self._theta, self._alone)
 
-    def _aim(self, expected: FloatArray) -> None:
-        """Radius of the next shares, and what clipping leaves of them: the least noise for what is
-        left, over quantiles of lengths of made-up owners' shares.
+    def _make_up_owners(self, audible: FloatArray) -> None:
+        self._made_up = MadeUpOwners.of(audible, self.population.rows)
+
+    def _aim(
+        self, asked: FloatArray, expected: FloatArray, quantiles: Sequence[float] = QUANTILES
+    ) -> None:
+        """Ask next about these coefficients, with shares clipped at a quantile of their lengths,
+        where owners' rows are like public ones and classes as likely as expected scores say.
         """
-        coins, chances = np.random.default_rng(0), softmax(expected)
-        made_up = made_up_owners(_DRAWN, self.population.rows), self.population.rows
-        drawn = coins.integers(0, len(chances), size=made_up)
-        labels = (chances[drawn].cumsum(axis=2) < coins.random((*drawn.shape, 1))).sum(axis=2)
-        asked = softmax(self._scores(self._theta))
-        lengths = _share_lengths(self._audible, asked, drawn, labels.clip(max=chances.shape[1] - 1))
-        found = []
-        for radius in np.quantile(lengths, _QUANTILES).clip(1e-9, 1e9).tolist():
-            left = float((np.minimum(lengths, radius) * lengths).sum())
-            left /= max(float((lengths**2).sum()), 1e-300)
-            if left >= _LEAST_LEFT:
-                found.append((radius / left, radius, left))
-        _, self._radius, self._left = min(found, default=(0.0, 1e-9, 1.0))
+        self._asked = asked
+        owners = self._made_up
+        residuals = owners.residuals(softmax(self._scores(asked)), softmax(expected))
+        self._clipping = best_clipping(owners.lengths(residuals), quantiles)
 
     def _chances(self, theta: FloatArray) -> FloatArray:
         """Of stand-ins' classes under coefficients along the axes."""
@@ -413,20 +446,3 @@ class SummedGradients:
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Of public rows under coefficients along the axes."""
         return np.asarray(self._turned @ self._spanned_part(theta).T @ self._contrasts.T)
-
-
-def _share_lengths(
-    phi: FloatArray, asked: FloatArray, drawn: IntArray, labels: IntArray
-) -> FloatArray:
-    """Lengths of shares of owners that hold these rows with these labels: by products of pairs of
-    their rows, where there are few, else by adding up.
-    """
-    residuals = np.eye(asked.shape[1])[labels] - asked[drawn]
-    if drawn.shape[1] > _PAIRED:
-        pairs = zip(residuals, drawn, strict=True)
-        squared = [float(((said.T @ phi[rows]) ** 2).sum()) for said, rows in pairs]
-        return np.asarray(np.sqrt(squared) / drawn.shape[1])
-    products = phi @ phi.T
-    alike = products[drawn[:, :, np.newaxis], drawn[:, np.newaxis]]
-    squares = np.einsum("nra,nsa,nrs->n", residuals, residuals, alike)
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)) / drawn.shape[1])

@@ -14,7 +14,7 @@ from tacit.learners.models.features import Expansion, FeatureMap, Joined, Produc
 from tacit.learners.models.scores import Leaves, Trees
 
 WIDE = 2000  # numbers of a share that is added up by servers, for two classes
-BY_HEART = 300  # public rows, below which wide features would know them by heart
+_BY_HEART = 300  # public rows, below which wide features would know them by heart
 _MOST_WIDE = 9000  # numbers for any number of classes
 _LEVEL = 0.2  # of their constant
 _FLATTEST = 0.25  # part of the mean deviation that a column is taken to have at least
@@ -38,12 +38,17 @@ NEARLY_ADDITIVE = SMOOTH._replace(columns=6)
 LINEAR = Mix({Rows: 1.0}, 1.0)
 
 
+def is_few(public: Public) -> bool:
+    """Whether wide features would know these rows by heart, so that they cannot judge them."""
+    return len(public.y) < _BY_HEART
+
+
 def mixes_for(public: Public) -> tuple[Mix, ...]:
     """Kinds of features that are worth comparing on these rows. Few rows cannot tell, and then of
     two classes rough ones have more to learn from owners; of more classes the slopes share one
     length, so that each is heard less well, and smooth ones need fewer.
     """
-    if len(public.y) >= BY_HEART:
+    if not is_few(public):
         few = 2 * NEARLY_ADDITIVE.columns >= public.dim  # for a few of them to be others than all
         return (ROUGH, SMOOTH, LINEAR) if few else (ROUGH, SMOOTH, NEARLY_ADDITIVE, LINEAR)
     return (ROUGH,) if public.classes == 2 else (SMOOTH,)

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, folds_of
-from tacit.algorithms.wide_features import BY_HEART, Mix, wide_map
+from tacit.algorithms.wide_features import Mix, is_few, wide_map
 from tacit.data.cohort import Public
 from tacit.learners.models.features import FeatureMap, Joined
 from tacit.learners.models.scores import ModelScores, contrasts, softmax, temperature
@@ -48,13 +48,13 @@ class WideStart:
         wide = cls._alone(public, mix)
         if own.accuracy is None:
             return wide
-        if len(public.y) < BY_HEART:
+        if is_few(public):
             return wide._beside(own, 1.0, 0.0)
         return wide._beside(own, *_parts_of(own.held_out, wide.left_out, public.y))
 
     @classmethod
     def _alone(cls, public: Public, mix: Mix) -> "WideStart":
-        least = 0.0 if len(public.y) >= BY_HEART else _LEAST_OF_FEW
+        least = _LEAST_OF_FEW if is_few(public) else 0.0
         variance, left_out = _best_out_of_fold(
             public, mix, [each for each in _VARIANCES if each >= least]
         )
