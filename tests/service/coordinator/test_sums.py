@@ -4,11 +4,14 @@ in one process.
 
 import sqlite3
 import threading
+from contextlib import suppress
 
 import httpx
 import numpy as np
 import pytest
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
 
 from tacit import seeded
 from tacit.algorithms.boosting import Verdict
@@ -27,11 +30,12 @@ from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.service.kinds.campaign_file import CampaignSpec
+from tacit.service.protocol.succession import HELPER, Succession, sign_by_sealing_key, verifier_of
 from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.secure_sum import TwoServers
 from tacit.wire import decode, encode
-from tacit.wire.envelopes import open_signed, public_bytes
+from tacit.wire.envelopes import open_signed, preimage, public_bytes
 from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
 from tests.service.helper.made import client_of, helper
 from tests.sums.made import HELPER_KEY, public
@@ -475,6 +479,61 @@ def test_what_a_helper_says_of_its_keys_stops_nobody(trial):
     trial.start(httpx.Client(transport=Nested(), base_url="http://localhost"))
     trial.until_sum()
     assert trial.answer() == [Outcome.COUNTED] * PEOPLE
+
+
+class Renamed(httpx.BaseTransport):
+    """A helper that says which key took the place of its own."""
+
+    def __init__(self, honest, statement):
+        self._honest, self._statement = honest, statement
+
+    def handle_request(self, request):
+        if request.url.path != "/v1/key":
+            return self._honest.handle_request(request)
+        said = {"key": "", "statements": [self._statement.hex()]}
+        return httpx.Response(200, json=said)
+
+
+def signed_by_nobody(said):
+    """What passes for a signature by a point of order two, which has no secret: every second one
+    does.
+    """
+    for number in range(1, 100):
+        scalar = number.to_bytes(32, "little")
+        signature = crypto_scalarmult_ed25519_base_noclamp(scalar) + scalar
+        with suppress(InvalidSignature):
+            verifier_of(bytes(32)).verify(signature, said)
+            return signature
+    raise AssertionError("none passes")
+
+
+def helper_key_that_is_none(what):
+    """The statement of a helper that a key to which nothing can be sealed took the place of its."""
+    old, secret = HELPER_KEY.private_bytes_raw(), bytes(range(7, 39))
+    new = sealing = bytes(32)
+    if what == "another writing":
+        (new, _) = HELPER.publish(secret)
+        new = sealing = new[:31] + bytes([new[31] | 128])
+    elif what == "beside another":
+        _, sealing = HELPER.publish(secret)
+    body = encode(Succession(public(HELPER_KEY), new, public(HELPER_KEY), sealing))
+    said = preimage("succession", body)
+    other = sign_by_sealing_key(secret, said) if any(new) else signed_by_nobody(said)
+    return sign_by_sealing_key(old, said) + other + body
+
+
+@pytest.mark.parametrize("what", ["low order", "another writing", "beside another"])
+def test_a_key_that_is_none_takes_the_place_of_no_helpers(trial, what):
+    """The campaign stood still for good: what was said of keys is kept, and it could not be ended,
+    since the sum that was open could not be added up.
+    """
+    honest = trial.helper._transport
+    renamed = Renamed(honest, helper_key_that_is_none(what))
+    trial.start(httpx.Client(transport=renamed, base_url="http://localhost"))
+    trial.until_sum()
+    assert trial.query(trial.last()).terms.helper == public(HELPER_KEY)
+    assert trial.answer() == [Outcome.COUNTED] * PEOPLE
+    assert trial.to_the_end().state == ENDED
 
 
 class Dripping(httpx.BaseTransport):
