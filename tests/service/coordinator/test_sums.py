@@ -24,17 +24,25 @@ from tacit.owner.ledger import Ledger
 from tacit.service.coordinator import answers as coordinator_sums
 from tacit.service.coordinator import driver as driver_module
 from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.keys import CampaignKeys
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import ADDING, CLOSED, ENDED, OPEN, VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.service.kinds.campaign_file import CampaignSpec
-from tacit.service.protocol.succession import HELPER, Succession, sign_by_sealing_key, verifier_of
+from tacit.service.protocol.succession import CAMPAIGN as CAMPAIGN_KEY
+from tacit.service.protocol.succession import (
+    HELPER,
+    KeyRing,
+    Succession,
+    sign_by_sealing_key,
+    verifier_of,
+)
 from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.secure_sum import TwoServers
-from tacit.wire import decode, encode
+from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import open_signed, preimage, public_bytes
 from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
 from tests.service.helper.made import client_of, helper
@@ -110,6 +118,10 @@ class Trial:
         self.ledger = ledger
         self.gate = self.gate_of(ledger, self.limits)
 
+    def making(self):
+        """What else the coordinator is made with."""
+        return {"noise": seeded(5)}
+
     limits, people = LIMITS, PEOPLE
     spec: type[CampaignSpec] = BoostingSpec
     make_folder = staticmethod(folder_of)
@@ -132,7 +144,7 @@ class Trial:
         if (self.folder / "c.db").exists():
             self.changed("UPDATE campaign SET lease_until = 0")
         self.service = coordinator(
-            self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, noise=seeded(5)
+            self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, **self.making()
         )
         self.store = self.service.store
         self.terms, _ = self.spec.read(self.folder / "campaign.toml").prepare(bytes(32))
@@ -465,6 +477,74 @@ def test_the_helper_must_be_reached_safely(tmp_path):
     )
     with pytest.raises(ValueError, match="helper must begin with https://"):
         BoostingSpec.read(folder / "campaign.toml").helper_client()
+
+
+class Kept(Trial):
+    """A coordinator with fresh noise and a folder of keys."""
+
+    def making(self):
+        ring = KeyRing.of(CAMPAIGN_KEY, KEY.private_bytes_raw())
+        return {"keys": CampaignKeys(ring, self.folder / "state")}
+
+    def copy_database(self):
+        with sqlite3.connect(self.folder / "c.db") as now, sqlite3.connect(self.copy) as copy:
+            now.backup(copy)
+
+    def put_back(self, helper, statement="SELECT 1"):
+        """The coordinator, started anew from the copy, in which something was changed."""
+        self.store.close()
+        for file in self.folder.glob("c.db*"):
+            file.unlink()
+        self.copy.rename(self.folder / "c.db")
+        self.changed(statement)
+        self.start(helper)
+
+    @property
+    def copy(self):
+        return self.folder / "copy.db"
+
+    def verdict(self):
+        """The first one that there is."""
+        while not (told := [q.answer for q in self.store.questions() if q.answer is not None]):
+            self.late()
+            assert self.service.driver.step()
+        return decode(told[0], Verdict)
+
+
+FEWER = "DELETE FROM reports WHERE owner = 3 AND question = (SELECT MAX(question) FROM reports)"
+
+
+@pytest.mark.parametrize("change", ["SELECT 1", FEWER], ids=["same owners", "fewer owners"])
+def test_a_database_that_was_put_back_does_not_have_a_sum_opened_again(tmp_path, change):
+    """It was, with fresh noise: a helper that does not follow the protocol had two sums of what
+    owners had paid for once, of all or of fewer.
+    """
+    trial = Kept(tmp_path)
+    trial.until_sum()
+    trial.answer()
+    trial.copy_database()
+    told = trial.verdict()
+    anew = tmp_path / "forgetful"
+    anew.mkdir()
+    forgetful = helper(anew, public_bytes(KEY.public_key()).hex())
+    trial.put_back(client_of(forgetful), change)
+    assert trial.verdict() == told
+    assert trial.to_the_end().state == ENDED
+    trial.store.close()
+
+
+def test_what_was_told_of_a_sum_and_is_damaged_is_not_told_again(tmp_path):
+    trial = Kept(tmp_path)
+    trial.until_sum()
+    trial.answer()
+    trial.copy_database()
+    trial.verdict()
+    (kept,) = (tmp_path / "state" / "opened").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    trial.put_back(trial.helper)
+    with pytest.raises(WireError, match=f"{kept.name} is damaged: put the last copy of it back"):
+        trial.verdict()
+    trial.store.close()
 
 
 class Nested(httpx.BaseTransport):
