@@ -169,7 +169,8 @@ def each_of(epsilon: float, answers: int) -> float:
 
 
 def rho_of(epsilon: float, delta: float) -> Fraction:
-    """The largest rho, rounded down, with `epsilon_of(rho, delta) <= epsilon`.
+    """The largest rho, rounded down, that is (epsilon, delta)-DP. On the way back more is rounded:
+    `epsilon_of` may say a part in 100,000 more than so small an epsilon as 1e-9.
 
     >>> rho = rho_of(1.0, 1e-6)
     >>> epsilon_of(rho, 1e-6) <= 1.0 < epsilon_of(rho * Fraction(101, 100), 1e-6)
