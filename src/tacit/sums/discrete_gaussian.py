@@ -156,6 +156,15 @@ def compose_epsilon(charge: Fraction, delta: float) -> float:
     return found
 
 
+def all_of(epsilon: float, answers: int) -> float:
+    """What so many sums of this pure epsilon cost together, rounded up: 3 * 0.7 is below 2.1.
+
+    >>> all_of(0.7, 3)
+    2.1
+    """
+    return compose_epsilon(answers * rational(epsilon), 0.0)
+
+
 def each_of(epsilon: float, answers: int) -> float:
     """The largest epsilon of each of so many sums that together cost no more than this.
 
