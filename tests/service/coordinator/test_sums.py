@@ -547,16 +547,26 @@ def test_what_was_told_of_a_sum_and_is_damaged_is_not_told_again(tmp_path):
     trial.store.close()
 
 
-class Nested(httpx.BaseTransport):
-    """A helper that has brackets inside brackets where its keys should be."""
+class Odd(httpx.BaseTransport):
+    """A helper that answers like this, whatever it is asked."""
+
+    def __init__(self, status, content=b"", **headers):
+        self._answer = {"status_code": status, "content": content, "headers": headers}
 
     def handle_request(self, request):
-        return httpx.Response(200, content=b"[" * 200_000)
+        return httpx.Response(**self._answer)
 
 
-def test_what_a_helper_says_of_its_keys_stops_nobody(trial):
+ODD = {
+    "brackets inside brackets": Odd(200, b"[" * 200_000),
+    "elsewhere, which is no address": Odd(307, location="http:h"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_a_helper_says_of_its_keys_stops_nobody(trial, name):
     """The campaign stood still for as long as it said so: no question was put any more."""
-    trial.start(httpx.Client(transport=Nested(), base_url="http://localhost"))
+    trial.start(httpx.Client(transport=ODD[name], base_url="http://localhost"))
     trial.until_sum()
     assert trial.answer() == [Outcome.COUNTED] * PEOPLE
 
