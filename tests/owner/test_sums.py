@@ -3,9 +3,11 @@
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from scipy.stats import norm
 
 from tacit import seeded
 from tacit.learners.learner import Facts, ShareQuery, Tally
@@ -13,12 +15,13 @@ from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.centroid import Centroid
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
-from tacit.learners.query import PURPOSE, unpack
+from tacit.learners.query import PURPOSE, digest_of, unpack
 from tacit.mechanisms.streams import rational
 from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.ledger_entries import Entry
 from tacit.owner.spending import owners
+from tacit.owner.template import FreePart, QuestionForm, Template, bounds_of, repeat_parts
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import WireError, decode, encode
@@ -192,6 +195,79 @@ def test_shares_of_a_campaign_are_composed_as_gaussian_noise(tmp_path):
     assert sum(Fraction(query.law.epsilon) for query in asked) > 1.5 * spent  # not added up
     (owner,) = owners(found, None).values()
     assert (owner["delta"], owner["releases"]) == ("0.000001", 4)
+
+
+def gained(epsilon, delta, rho, charged):
+    """The delta at `epsilon` against an asker that sees, after each of several sums of this rho,
+    how much it has learnt, and may have all that is not `charged` yet as one pure epsilon instead
+    of the sums that are left. Its loss is followed on a grid: after a sum it is more by a normal
+    number of mean rho and variance 2 rho.
+    """
+    loss = np.linspace(-3, epsilon + 4, 8001)
+    step = loss[1] - loss[0]
+    reach = int(9 * np.sqrt(2 * rho) / step)
+    chances = norm.pdf(np.arange(-reach, reach + 1) * step, 0, np.sqrt(2 * rho))
+    value = np.maximum(0, 1 - np.exp(epsilon - loss))
+    for left in (0.0, *(epsilon - float(each) for each in reversed(charged[:-1])), -np.inf):
+        if left > 0:
+            odds = 1 / (1 + np.exp(-left))
+            either = (np.maximum(0, 1 - np.exp(epsilon - loss - way * left)) for way in (1, -1))
+            value = np.maximum(value, np.dot((odds, 1 - odds), list(either)))
+        if left > -np.inf:
+            moved = np.interp(loss + rho, loss, value)
+            padded = np.pad(moved, reach, mode="edge")
+            value = np.convolve(padded, chances / chances.sum(), mode="valid")
+    return np.interp(0, loss, value) / delta
+
+
+def agreed(times):
+    """A template of so many sums of shares, as often as an owner answers."""
+    example = shares(1, answers=times)
+    free = (*repeat_parts(times), FreePart("number", "which sum it is", 1, 99))
+    form = QuestionForm(example, free, bounds_of(example, 64), times, most=1.0)
+    columns = tuple(each.name for each in SCHEMA.features)
+    return Template("trial", digest_of(SCHEMA), columns, "y", "two servers", (form,))
+
+
+def test_sums_that_were_agreed_to_are_paid_for_with_the_first(tmp_path):
+    """Each was charged what it added. Whoever put some, looked, and took what was left as a pure
+    epsilon exactly where it had learnt much, had more delta than was promised.
+    """
+    limits = policy(
+        epsilon_total=9, epsilon_per_release=2, delta_total="1e-6", releases=9, **PINNED
+    )
+    ledger = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark")
+    door = Gate(rows(), ["me"], SCHEMA, limits, ledger, KEY.public_key(), template=agreed(4))
+    for number in (1, 2, 3, 4):
+        door.answer(question(number, asked=shares(number, attempt=number, answers=4)))
+    found = ledger.entries()
+    rho = Fraction(found[0].rho)
+    whole = Fraction(epsilon_of(4 * rho, 1e-6))
+    assert [entry.cost for entry in found] == [whole, 0, 0, 0]
+    assert all(entry.is_paid for entry in found)
+    one_by_one = [epsilon_of(number * rho, 1e-6) for number in (1, 2, 3, 4)]
+    assert gained(float(whole), 1e-6, float(rho), [float(whole)] * 4) == pytest.approx(1, abs=0.01)
+    assert gained(float(whole), 1e-6, float(rho), one_by_one) > 1.9
+
+
+def test_sums_that_were_begun_before_they_were_paid_for_at_once_are_paid_for_in_all(tmp_path):
+    limits = {"epsilon_total": 9, "epsilon_per_release": 2, "delta_total": "1e-6", "releases": 9}
+    ledger = Ledger(tmp_path / "ledger.db", tmp_path / "ledger.mark")
+    for number, template in ((1, None), (2, agreed(4)), (3, agreed(4))):
+        door = Gate(
+            rows(),
+            ["me"],
+            SCHEMA,
+            policy(**limits, **PINNED),
+            ledger,
+            KEY.public_key(),
+            template=template,
+        )
+        door.answer(question(number, asked=shares(number, attempt=number, answers=4)))
+    first, second, third = ledger.entries()
+    assert first.cost == Fraction(epsilon_of(Fraction(first.rho), 1e-6))
+    assert first.cost + second.cost == Fraction(epsilon_of(4 * Fraction(first.rho), 1e-6))
+    assert third.cost == 0
 
 
 def test_another_delta_is_another_promise_and_the_policy_bounds_their_sum(tmp_path):

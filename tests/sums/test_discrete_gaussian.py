@@ -6,12 +6,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import chisquare, norm
 
 from tacit import secure, seeded
+from tacit.mechanisms.streams import rational
 from tacit.sums import discrete_gaussian as sampler
 from tacit.sums.discrete_gaussian import (
+    all_of,
     discrete_gaussian,
     epsilon_of,
     least_scale,
@@ -182,6 +186,14 @@ def test_more_rho_never_costs_less_and_none_costs_nothing():
         costs = [epsilon_of(Fraction(k, 1000) ** 2, delta) for k in range(200)]
         assert costs == sorted(costs)
         assert costs[0] == 0
+
+
+@given(st.floats(1e-6, 1e6), st.integers(0, 1000))
+def test_what_sums_cost_together_is_not_rounded_down(epsilon, answers):
+    """The product of floats is below what it stands for as often as above."""
+    together = all_of(epsilon, answers)
+    assert rational(together) >= answers * rational(epsilon)
+    assert together == pytest.approx(answers * epsilon, rel=1e-15)
 
 
 def test_the_least_scale_is_exact():

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.linalg import hadamard
 
 from tacit import Ball, Box, Simplex, seeded
-from tacit.sums.discrete_gaussian import turn, turn_back, turn_signs
+from tacit.sums.discrete_gaussian import rho_of, turn, turn_back, turn_signs
 from tacit.sums.prio3.bounded import bounded_vector
 from tacit.sums.vector_terms import (
     VectorTerms,
@@ -192,6 +192,24 @@ def test_several_sums_cost_together_what_was_asked():
         terms = VectorTerms.of(Ball(dim=500), 1.0, 1e-6, answers=answers)
         assert 0.9 < terms.rho * answers / VectorTerms.of(Ball(dim=500), 1.0, 1e-6).rho <= 1.02
     assert VectorTerms.of(Ball(dim=50), 1.0, 0.0, answers=4).epsilon <= 0.25
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "dim"),
+    [
+        (1.4209874266659524e-05, 4.792971284120818e-202, 10),
+        (1.2983777522144554e-05, 1.5808695285822258e-178, 3),
+        (1.2611025092834276e-05, 1.7573855708584088e-135, 1),
+    ],
+)
+def test_sums_of_a_small_epsilon_cost_no_more_than_was_asked(epsilon, delta, dim):
+    """What was charged was rounded up by more than what was asked had been rounded down: a policy
+    of just that epsilon refused them.
+    """
+    asked = rho_of(epsilon, delta)
+    terms = VectorTerms.of(Ball(dim=dim), epsilon, delta)
+    assert terms.epsilon <= epsilon
+    assert 0.9999 * asked < terms.rho <= asked
 
 
 def test_noise_of_short_vectors_is_that_of_their_own_norm():

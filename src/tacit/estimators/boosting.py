@@ -37,7 +37,7 @@ from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import rational, stream_of
 from tacit.sums import HOW, NOBODY, TRUSTS
-from tacit.sums.discrete_gaussian import compose_epsilon, each_of
+from tacit.sums.discrete_gaussian import all_of, compose_epsilon, each_of
 from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
 _PUBLISHED = "piecewise"  # what the papers run their learners through
@@ -257,7 +257,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
             unsound,
             terms.mechanism,
             epsilon,
-            error_epsilon=None if price is None else engine.tallies * price,
+            error_epsilon=None if price is None else all_of(price, engine.tallies),
             source=given.source,
             stream=stream,
             influence=engine.influence,

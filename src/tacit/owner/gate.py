@@ -237,15 +237,21 @@ class Gate(ReportMaker):
 
     def _cost(self, book: Book, due: DueReport, invitation: Invitation) -> Fraction:
         """The epsilon that an answer adds to what this owner has spent: where it has a delta, as
-        Gaussian noise composes within its campaign; nothing, if it is made from no rows.
+        Gaussian noise composes within its campaign, and with the first answer for all that were
+        agreed to; nothing, if it is made from no rows.
         """
         query = invitation.query
         if not due.paid:
             return Fraction(0)
         if not query.delta:
             return rational(query.epsilons[due.level])
-        before = book.rho_of(due.owner, self._campaign(invitation), rational(query.delta))
-        return added_epsilon(before, query.rho, query.delta)
+        noise = due.owner, self._campaign(invitation), rational(query.delta)
+        form = self._terms(invitation).form
+        agreed = Fraction(0) if form is None else form.times * query.rho
+        together = max(book.rho_of(*noise) + query.rho, agreed)
+        return max(
+            Fraction(0), added_epsilon(Fraction(0), together, query.delta) - book.charged_of(*noise)
+        )
 
     def _campaign(self, invitation: Invitation) -> CampaignId:
         return CampaignId(invitation.campaign, self._pin)

@@ -109,8 +109,15 @@ class Book:
 
     def rho_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
         """The rho of Gaussian noise that an owner has spent in a campaign at this delta."""
+        return self._noise_of(owner, campaign, delta, "rho")
+
+    def charged_of(self, owner: str, campaign: CampaignId, delta: Fraction) -> Fraction:
+        """The epsilon that an owner was charged for that."""
+        return self._noise_of(owner, campaign, delta, "epsilon")
+
+    def _noise_of(self, owner: str, campaign: CampaignId, delta: Fraction, what: str) -> Fraction:
         costs = self.connection.execute(
-            f"SELECT rho FROM releases WHERE {_OF_CAMPAIGN} AND delta = ?",  # noqa: S608 - a constant
+            f"SELECT {what} FROM releases WHERE {_OF_CAMPAIGN} AND delta = ?",  # noqa: S608 - a constant
             (owner, campaign.key, campaign.name, str(delta)),
         ).fetchall()
         return sum((read_rational(cost) for (cost,) in costs), Fraction(0))

@@ -167,6 +167,8 @@ class QuestionForm:
         if level is None:
             return None
         every = self.times * rational(self.example.epsilons[level])
+        if self.example.delta:  # of sums that cost no epsilon alone, several may
+            every = max(every, self._added_up)
         return every if self.total is None else min(every, rational(self.total))
 
 

@@ -156,6 +156,15 @@ def compose_epsilon(charge: Fraction, delta: float) -> float:
     return found
 
 
+def all_of(epsilon: float, answers: int) -> float:
+    """What so many sums of this pure epsilon cost together, rounded up: 3 * 0.7 is below 2.1.
+
+    >>> all_of(0.7, 3)
+    2.1
+    """
+    return compose_epsilon(answers * rational(epsilon), 0.0)
+
+
 def each_of(epsilon: float, answers: int) -> float:
     """The largest epsilon of each of so many sums that together cost no more than this.
 
@@ -169,7 +178,8 @@ def each_of(epsilon: float, answers: int) -> float:
 
 
 def rho_of(epsilon: float, delta: float) -> Fraction:
-    """The largest rho, rounded down, with `epsilon_of(rho, delta) <= epsilon`.
+    """The largest rho, rounded down, that is (epsilon, delta)-DP. On the way back more is rounded:
+    `epsilon_of` may say a part in 100,000 more than so small an epsilon as 1e-9.
 
     >>> rho = rho_of(1.0, 1e-6)
     >>> epsilon_of(rho, 1e-6) <= 1.0 < epsilon_of(rho * Fraction(101, 100), 1e-6)

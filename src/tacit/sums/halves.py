@@ -31,12 +31,11 @@ from tacit.sums.prio3.prio3 import NONCE, Prio3
 from tacit.sums.secure_sum import SumAnswer, TwoServers, two_sided_geometric
 from tacit.sums.secure_sum import encode as encode_terms
 from tacit.wire import encode, message
-from tacit.wire.envelopes import KEY, OVERHEAD, seal, unseal
+from tacit.wire.envelopes import KEY, OVERHEAD, has_one_writing, seal, unseal
 
 COORDINATOR, HELPER = 0, 1  # places of the two servers, as in Prio3
 _NAMES = ("coordinator", "helper")
 _DIGEST = 32  # bytes
-_PRIME = 2**255 - 19  # of the curve that keys lie on
 
 
 class SumLaw(ABC):
@@ -135,7 +134,7 @@ class SumTerms:
         for name in _NAMES:
             if not len(getattr(self, name)) == KEY:
                 raise bad(f"key of the {name}", f"{KEY} bytes", len(getattr(self, name)))
-            if not int.from_bytes(getattr(self, name), "little") < _PRIME:
+            if not has_one_writing(getattr(self, name)):
                 raise ValueError(
                     f"key of the {name} must be written with a number below 2^255 - 19: one key "
                     "has one writing"

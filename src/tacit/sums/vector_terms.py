@@ -59,6 +59,7 @@ GAUSSIAN, LAPLACE = "discrete gaussian", "discrete laplace"
 MINIMUM = 10  # owners, unless more are asked for
 _BITS = 4
 _SPREAD = 2.0  # steps: the standard deviation of a turned share's entries, at most
+_FINE = 1 << 20  # of sigma: a part that nobody misses
 _ATTEMPTS = 4  # draws of a share's rounding before it is rounded towards zero
 _BLOCK = 1024  # owners rounded at a time
 _TOGETHER = 4  # shares that stay in a core's cache from the first step to the last
@@ -146,6 +147,10 @@ class VectorTerms(SumLaw):
         rough = long**2 + dim / 6 + sqrt(dim * (2 * (long**2 / dim + 1) / 3))
         bound = min(dim * largest**2, ceil(rough))
         sigma = least_sigma(bound, rho_of(epsilon, delta) / whole("answers", answers, 1))
+        while sigma <= LARGEST_SIGMA and (
+            compose_epsilon(answers * rho_of_sum(bound, sigma), delta) > epsilon
+        ):
+            sigma += 1 + sigma // _FINE  # what is charged is rounded, too
         if not sigma <= LARGEST_SIGMA:
             raise _too_small(epsilon, answers * rho_of_sum(bound, LARGEST_SIGMA), delta)
         radius = space.radius_2

@@ -78,6 +78,28 @@ def preimage(purpose: str, body: bytes) -> bytes:
 KEY = 32  # bytes of a key, secret or public
 OVERHEAD = KEY + 16  # what sealing adds
 _NONCE = bytes(12)
+_PRIME = 2**255 - 19  # of the curve that keys lie on
+_ANYBODY = X25519PrivateKey.from_private_bytes(bytes(KEY))
+
+
+def has_one_writing(key: bytes) -> bool:
+    """Whether a public key is written as keys are: another writing would be another name for it."""
+    return len(key) == KEY and int.from_bytes(key, "little") < _PRIME
+
+
+def can_seal_to(key: bytes) -> bool:
+    """Whether anything can be sealed to a public key: a point of low order has no holder.
+
+    >>> can_seal_to(X25519PrivateKey.generate().public_key().public_bytes_raw())
+    True
+    >>> can_seal_to(bytes(32)), can_seal_to(bytes([255]) * 32)
+    (False, False)
+    """
+    try:
+        _ANYBODY.exchange(X25519PublicKey.from_public_bytes(key))
+    except ValueError:
+        return False
+    return has_one_writing(key)
 
 
 def seal(plain: bytes, to: bytes, context: bytes, secret: bytes) -> bytes:

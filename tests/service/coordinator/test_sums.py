@@ -4,11 +4,14 @@ in one process.
 
 import sqlite3
 import threading
+from contextlib import suppress
 
 import httpx
 import numpy as np
 import pytest
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
 
 from tacit import seeded
 from tacit.algorithms.boosting import Verdict
@@ -21,17 +24,26 @@ from tacit.owner.ledger import Ledger
 from tacit.service.coordinator import answers as coordinator_sums
 from tacit.service.coordinator import driver as driver_module
 from tacit.service.coordinator.intake import Intake, Outcome
+from tacit.service.coordinator.keys import CampaignKeys
 from tacit.service.coordinator.server import coordinator
 from tacit.service.coordinator.tables import ADDING, CLOSED, ENDED, OPEN, VOID
 from tacit.service.device.disclosures import preview
 from tacit.service.device.join import join
 from tacit.service.kinds.boosting import BoostingSpec
 from tacit.service.kinds.campaign_file import CampaignSpec
+from tacit.service.protocol.succession import CAMPAIGN as CAMPAIGN_KEY
+from tacit.service.protocol.succession import (
+    HELPER,
+    KeyRing,
+    Succession,
+    sign_by_sealing_key,
+    verifier_of,
+)
 from tacit.sums.halves import Batch
 from tacit.sums.protocol import CoordinatorSide
 from tacit.sums.secure_sum import TwoServers
-from tacit.wire import decode, encode
-from tacit.wire.envelopes import open_signed, public_bytes
+from tacit.wire import WireError, decode, encode
+from tacit.wire.envelopes import open_signed, preimage, public_bytes
 from tests.service.coordinator.made import ADMIN, driven, enrol, folder_of, joining, question_for
 from tests.service.helper.made import client_of, helper
 from tests.sums.made import HELPER_KEY, public
@@ -106,6 +118,10 @@ class Trial:
         self.ledger = ledger
         self.gate = self.gate_of(ledger, self.limits)
 
+    def making(self):
+        """What else the coordinator is made with."""
+        return {"noise": seeded(5)}
+
     limits, people = LIMITS, PEOPLE
     spec: type[CampaignSpec] = BoostingSpec
     make_folder = staticmethod(folder_of)
@@ -128,7 +144,7 @@ class Trial:
         if (self.folder / "c.db").exists():
             self.changed("UPDATE campaign SET lease_until = 0")
         self.service = coordinator(
-            self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, noise=seeded(5)
+            self.folder / "campaign.toml", url, KEY, ADMIN, helper=client, **self.making()
         )
         self.store = self.service.store
         self.terms, _ = self.spec.read(self.folder / "campaign.toml").prepare(bytes(32))
@@ -463,18 +479,151 @@ def test_the_helper_must_be_reached_safely(tmp_path):
         BoostingSpec.read(folder / "campaign.toml").helper_client()
 
 
-class Nested(httpx.BaseTransport):
-    """A helper that has brackets inside brackets where its keys should be."""
+class Kept(Trial):
+    """A coordinator with fresh noise and a folder of keys."""
+
+    def making(self):
+        ring = KeyRing.of(CAMPAIGN_KEY, KEY.private_bytes_raw())
+        return {"keys": CampaignKeys(ring, self.folder / "state")}
+
+    def copy_database(self):
+        with sqlite3.connect(self.folder / "c.db") as now, sqlite3.connect(self.copy) as copy:
+            now.backup(copy)
+
+    def put_back(self, helper, statement="SELECT 1"):
+        """The coordinator, started anew from the copy, in which something was changed."""
+        self.store.close()
+        for file in self.folder.glob("c.db*"):
+            file.unlink()
+        self.copy.rename(self.folder / "c.db")
+        self.changed(statement)
+        self.start(helper)
+
+    @property
+    def copy(self):
+        return self.folder / "copy.db"
+
+    def verdict(self):
+        """The first one that there is."""
+        while not (told := [q.answer for q in self.store.questions() if q.answer is not None]):
+            self.late()
+            assert self.service.driver.step()
+        return decode(told[0], Verdict)
+
+
+FEWER = "DELETE FROM reports WHERE owner = 3 AND question = (SELECT MAX(question) FROM reports)"
+
+
+@pytest.mark.parametrize("change", ["SELECT 1", FEWER], ids=["same owners", "fewer owners"])
+def test_a_database_that_was_put_back_does_not_have_a_sum_opened_again(tmp_path, change):
+    """It was, with fresh noise: a helper that does not follow the protocol had two sums of what
+    owners had paid for once, of all or of fewer.
+    """
+    trial = Kept(tmp_path)
+    trial.until_sum()
+    trial.answer()
+    trial.copy_database()
+    told = trial.verdict()
+    anew = tmp_path / "forgetful"
+    anew.mkdir()
+    forgetful = helper(anew, public_bytes(KEY.public_key()).hex())
+    trial.put_back(client_of(forgetful), change)
+    assert trial.verdict() == told
+    assert trial.to_the_end().state == ENDED
+    trial.store.close()
+
+
+def test_what_was_told_of_a_sum_and_is_damaged_is_not_told_again(tmp_path):
+    trial = Kept(tmp_path)
+    trial.until_sum()
+    trial.answer()
+    trial.copy_database()
+    trial.verdict()
+    (kept,) = (tmp_path / "state" / "opened").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
+    trial.put_back(trial.helper)
+    with pytest.raises(WireError, match=f"{kept.name} is damaged: put the last copy of it back"):
+        trial.verdict()
+    trial.store.close()
+
+
+class Odd(httpx.BaseTransport):
+    """A helper that answers like this, whatever it is asked."""
+
+    def __init__(self, status, content=b"", **headers):
+        self._answer = {"status_code": status, "content": content, "headers": headers}
 
     def handle_request(self, request):
-        return httpx.Response(200, content=b"[" * 200_000)
+        return httpx.Response(**self._answer)
 
 
-def test_what_a_helper_says_of_its_keys_stops_nobody(trial):
+ODD = {
+    "brackets inside brackets": Odd(200, b"[" * 200_000),
+    "elsewhere, which is no address": Odd(307, location="http:h"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_a_helper_says_of_its_keys_stops_nobody(trial, name):
     """The campaign stood still for as long as it said so: no question was put any more."""
-    trial.start(httpx.Client(transport=Nested(), base_url="http://localhost"))
+    trial.start(httpx.Client(transport=ODD[name], base_url="http://localhost"))
     trial.until_sum()
     assert trial.answer() == [Outcome.COUNTED] * PEOPLE
+
+
+class Renamed(httpx.BaseTransport):
+    """A helper that says which key took the place of its own."""
+
+    def __init__(self, honest, statement):
+        self._honest, self._statement = honest, statement
+
+    def handle_request(self, request):
+        if request.url.path != "/v1/key":
+            return self._honest.handle_request(request)
+        said = {"key": "", "statements": [self._statement.hex()]}
+        return httpx.Response(200, json=said)
+
+
+def signed_by_nobody(said):
+    """What passes for a signature by a point of order two, which has no secret: every second one
+    does.
+    """
+    for number in range(1, 100):
+        scalar = number.to_bytes(32, "little")
+        signature = crypto_scalarmult_ed25519_base_noclamp(scalar) + scalar
+        with suppress(InvalidSignature):
+            verifier_of(bytes(32)).verify(signature, said)
+            return signature
+    raise AssertionError("none passes")
+
+
+def helper_key_that_is_none(what):
+    """The statement of a helper that a key to which nothing can be sealed took the place of its."""
+    old, secret = HELPER_KEY.private_bytes_raw(), bytes(range(7, 39))
+    new = sealing = bytes(32)
+    if what == "another writing":
+        (new, _) = HELPER.publish(secret)
+        new = sealing = new[:31] + bytes([new[31] | 128])
+    elif what == "beside another":
+        _, sealing = HELPER.publish(secret)
+    body = encode(Succession(public(HELPER_KEY), new, public(HELPER_KEY), sealing))
+    said = preimage("succession", body)
+    other = sign_by_sealing_key(secret, said) if any(new) else signed_by_nobody(said)
+    return sign_by_sealing_key(old, said) + other + body
+
+
+@pytest.mark.parametrize("what", ["low order", "another writing", "beside another"])
+def test_a_key_that_is_none_takes_the_place_of_no_helpers(trial, what):
+    """The campaign stood still for good: what was said of keys is kept, and it could not be ended,
+    since the sum that was open could not be added up.
+    """
+    honest = trial.helper._transport
+    renamed = Renamed(honest, helper_key_that_is_none(what))
+    trial.start(httpx.Client(transport=renamed, base_url="http://localhost"))
+    trial.until_sum()
+    assert trial.query(trial.last()).terms.helper == public(HELPER_KEY)
+    assert trial.answer() == [Outcome.COUNTED] * PEOPLE
+    assert trial.to_the_end().state == ENDED
 
 
 class Dripping(httpx.BaseTransport):

@@ -133,6 +133,14 @@ def test_odd_headers_are_not_listened_to(monkeypatch, odd):
     assert 0 <= _pause(httpx.Response(204, headers=headers), Link([], coin=lambda: 1.0)) <= 2 * 3600
 
 
+@pytest.mark.parametrize("where", ["http:h", "http:h/[::1", "https:x"])
+def test_an_answer_that_leads_to_what_is_no_address_is_none(monkeypatch, where):
+    """Nobody follows it; the library that looked at it ended the agent."""
+    leads = httpx.Response(307, headers={"location": where})
+    there = Coordinator(monkeypatch, leads, httpx.Response(200))
+    assert there.call().status_code == 200
+
+
 def test_patience_ends(monkeypatch):
     there = Coordinator(monkeypatch, httpx.ReadTimeout("answer"))
     with pytest.raises(UnreachableError, match="did not answer POST /v1/report in 100 s"):

@@ -282,6 +282,48 @@ def test_what_is_done_twice_or_for_another_server_is_told(tmp_path):
     assert said.detail == "2 input shares for 3 servers"
 
 
+def other_writings(node):
+    """The same numbers and bytes as nothing of the draft writes them, and lists with one more."""
+    if isinstance(node, bool):
+        return [int(node)]
+    if isinstance(node, int):
+        return [float(node), str(node), *([bool(node)] if node in (0, 1) else [])]
+    if isinstance(node, str):
+        return [f"{node[:2]} {node[2:]}", f"{node} ", f"0x{node}"]
+    return [[*node, node[-1]], node[:-1]] if node else [[0]]
+
+
+def nodes(node, at=()):
+    """Every list, number and text of a vector that is compared with something, by where it is."""
+    for place, inner in node.items() if isinstance(node, dict) else enumerate(node):
+        if isinstance(inner, (dict, list)):
+            yield from nodes(inner, (*at, place))
+        if not isinstance(inner, dict) and place not in ("operation", "operations"):
+            yield (*at, place), inner
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_written_in_another_way_or_twice_fails(kind, tmp_path):
+    """A share for a server that there is not, messages of a second round, true for 1: passed."""
+    vector = make_vectors.good(*KINDS[kind](random.Random(kind), 2))  # noqa: S311
+    for at, node in nodes(vector):
+        own = at[:1] == ("reports",) and at[2:3] == ("measurement",)
+        for other in () if own else other_writings(node):
+            verdict = judged(tmp_path, kind, with_text(vector, at, other))
+            assert verdict.passed is False, (at, other)
+
+
+def test_whose_proof_nobody_has_decided_is_not_added_up(tmp_path):
+    vector = copy.deepcopy(GOOD)
+    vector["operations"] = [
+        step
+        for step in vector["operations"]
+        if (step["operation"], step.get("report_index")) != ("verifier_shares_to_message", 1)
+    ]
+    said = judged(tmp_path, "Prio3SumVecWithMultiproof", vector)
+    assert "report 1 is added up and was not verified" in said.detail
+
+
 def test_a_file_of_before_says_what_it_lacks(tmp_path):
     """As drafts before had them, and a folder with what never ends to be read."""
     old = {"shares": 2, "verify_key": "00", "prep": [{"measurement": 1, "prep_shares": [["00"]]}]}

@@ -10,6 +10,8 @@ In sums of two servers the coordinator has the helper check block after block, a
 opens. The helper counts a block once and releases a batch once, and repeats what it said. Blocks
 are a function of the reports in the database. So whatever is killed, and whenever, the same
 requests can be sent again, and a sum is opened once: the first answer that is written down counts.
+It is written beside the keys as well, and first: a database put back from before that does not have
+it opened again, with fresh noise.
 """
 
 import logging
@@ -19,12 +21,14 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import httpx
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from tacit._util.stopping import read_or_create
 from tacit._util.types import FloatArray
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
@@ -49,9 +53,9 @@ from tacit.service.protocol.handshake import (
     request_headers,
 )
 from tacit.service.protocol.succession import STATEMENTS
-from tacit.sums.halves import SumTerms
+from tacit.sums.halves import Batch, SumTerms, TallyLaw
 from tacit.sums.protocol import Checked, CoordinatorSide, HelperSum, block_owners
-from tacit.sums.secure_sum import SumRefusedError
+from tacit.sums.secure_sum import SumAnswer, SumRefusedError
 from tacit.wire import WireError, decode, encode
 from tacit.wire.envelopes import open_signed, public_bytes
 
@@ -181,6 +185,7 @@ def _is_put_again(query: Query | Tally) -> bool:
 
 log = logging.getLogger(__name__)
 BLOCK, SUM, KEY = "/v1/block", "/v1/sum", "/v1/key"  # at the helper
+OPENED = "opened"  # the folder with what was told of sums, a file for each
 _FIRST, _LONGEST = 0.5, 30.0  # seconds between tries
 _Kind = TypeVar("_Kind")
 Read = Callable[[int, int], Sequence[bytes]]  # reports from the so-manyth, at most so many
@@ -192,9 +197,25 @@ class AwayError(Exception):
 
 @dataclass(frozen=True)
 class Added:
-    """What came of a sum: the law's answer; None where a server refused."""
+    """What came of a sum: what the algorithm is told; None where a server refused."""
 
-    answer: Any
+    answer: Verdict | Answer | None
+
+
+def _told(answer: Any) -> Verdict | Answer:
+    """What an algorithm is told of a law's answer."""
+    return Verdict.of(answer) if isinstance(answer, SumAnswer) else Answer(*answer)
+
+
+def _read_told(file: Path, batch: Batch) -> Verdict | Answer:
+    """What was told of a sum, as it was written down."""
+    told = file.read_bytes()
+    try:
+        if isinstance(batch.terms.law, TallyLaw):
+            return decode(told, Verdict)
+        return decode(told, Answer)
+    except WireError:
+        raise WireError(f"{file} is damaged: put the last copy of it back") from None
 
 
 @dataclass
@@ -208,7 +229,8 @@ class _Adding:
 
 class Sums:
     """Sums with the helper behind `client`, whose key the campaign's terms name; `tally` are the
-    terms of sums of errors, `noise` is where the coordinator's comes from.
+    terms of sums of errors, `noise` is where the coordinator's comes from, `opened` a folder for
+    what is told of sums (None: the database alone has it).
     """
 
     patience: ClassVar[float] = LONGEST  # seconds for an answer of the helper
@@ -220,9 +242,10 @@ class Sums:
         keys: CampaignKeys,
         client: httpx.Client,
         noise: Stream | None = None,
+        opened: Path | None = None,
     ) -> None:
         self._servers, self._tally = servers, tally
-        self._keys = keys
+        self._keys, self._opened = keys, opened
         self._client = client
         self._noise = secure() if noise is None else noise
         self._pause, self._not_before = _FIRST, 0.0
@@ -276,8 +299,11 @@ class Sums:
 
     def go_on(self, query: SealedQuery, read: Read) -> Added | None:
         """One exchange with the helper: a block of reports, or the release. None: there is more to
-        do; `AwayError`: not now.
+        do; `AwayError`: not now. What was told of the sum before is told again.
         """
+        before = self._told_before(query.batch)
+        if before is not None:
+            return Added(before)
         if time.monotonic() < self._not_before:
             raise AwayError
         try:
@@ -293,6 +319,22 @@ class Sums:
             self._adding = None
         return added
 
+    def _told_before(self, batch: Batch) -> Verdict | Answer | None:
+        """What was told of a sum, whatever the database has forgotten; None: nothing was."""
+        place = self._place(batch)
+        return _read_told(place, batch) if place is not None and place.exists() else None
+
+    def _keep(self, batch: Batch, told: Verdict | Answer) -> Verdict | Answer:
+        """Write down what is told of a sum, before anybody hears of it; the first word counts."""
+        place = self._place(batch)
+        if place is None:
+            return told
+        read_or_create(place, lambda: encode(told))
+        return _read_told(place, batch)
+
+    def _place(self, batch: Batch) -> Path | None:
+        return None if self._opened is None else self._opened / batch.digest.hex()
+
     def _resume_adding(self, query: SealedQuery) -> _Adding:
         batch = query.batch
         if self._adding is None or self._adding.side.batch != batch:
@@ -304,7 +346,7 @@ class Sums:
         side = adding.side
         if adding.ended:
             said = self._ask_helper(SUM, side, encode(side.request), HelperSum)
-            return Added(side.open(said, self._noise))
+            return Added(self._keep(side.batch, _told(side.open(said, self._noise))))
         size = block_owners(side.batch)
         reports = read(adding.done, size)
         side.take(self._ask_helper(BLOCK, side, encode(side.block(reports)), Checked))

@@ -13,11 +13,10 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Roll
 from tacit.learners.learner import ShareQuery, Tally
 from tacit.learners.owners.sum_query import SealedQuery, SharesQuery, SumQuery
-from tacit.learners.query import PURPOSE, Answer, Invitation, Query, digest_of
+from tacit.learners.query import PURPOSE, Invitation, Query, digest_of
 from tacit.mechanisms.streams import Stream, drawing_order
 from tacit.service.coordinator.answers import (
     AwayError,
@@ -244,9 +243,7 @@ class Driver:
         if added.answer is None:
             self._store.close_question(question.number, VOID)
         else:
-            is_tally = isinstance(query, SumQuery)
-            told = Verdict.of(added.answer) if is_tally else Answer(*added.answer)
-            self._store.close_question(question.number, CLOSED, encode(told))
+            self._store.close_question(question.number, CLOSED, encode(added.answer))
         outcome = "refused" if added.answer is None else "added up"
         log.info("question %d: its reports were %s", question.number, outcome)
         return True

@@ -71,7 +71,7 @@ class CampaignKeys:
     """The keys of one campaign, kept in a folder; without one they are this process's alone."""
 
     def __init__(self, ring: KeyRing, folder: Path | None = None) -> None:
-        self._ring = ring
+        self._ring, self.folder = ring, folder
         self._file = None if folder is None else folder / SAID
         self._said = Successions(ring.statements)
         self._seen = 0  # when the file was last changed, in nanoseconds

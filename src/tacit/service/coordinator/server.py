@@ -28,7 +28,7 @@ from tacit.data.cohort import Public
 from tacit.estimators.group_planning import GroupPlan
 from tacit.estimators.persistence import sign_model
 from tacit.mechanisms.streams import Stream, seeded
-from tacit.service.coordinator.answers import Campaign, Sums
+from tacit.service.coordinator.answers import OPENED, Campaign, Sums
 from tacit.service.coordinator.app import Coordinator, make_app, stop
 from tacit.service.coordinator.driver import Draw, Driver, SeededDraw, draw_at_random
 from tacit.service.coordinator.intake import Intake
@@ -107,7 +107,9 @@ def make_campaign(
         client = making.helper or spec.helper_client()
         if seed is not None:
             rehearse_only_here(client.base_url.host)
-        sums = Sums(terms.servers, terms.sum_terms, keys, client, noise=noise)
+        # a rehearsal says the same by its seed, and another seed something else
+        opened = None if seed is not None or keys.folder is None else keys.folder / OPENED
+        sums = Sums(terms.servers, terms.sum_terms, keys, client, noise=noise, opened=opened)
     renew_signatures(store, keys)
     store.create_or_resume(terms.name, encode(terms), public_bytes(key.public_key()))
     rosters = None if terms.relay is None else Rosters(store, terms.relay, key, keys.first)

@@ -30,6 +30,7 @@ from tacit.service.kinds.kind import (
     helper_notes,
 )
 from tacit.sums import HOW
+from tacit.sums.discrete_gaussian import all_of
 from tacit.sums.halves import COORDINATOR, HELPER, REHEARSAL_HELPER, Batch, SumTerms, TallyLaw
 from tacit.sums.vector_terms import VectorTerms
 from tacit.wire import encode, message
@@ -193,7 +194,7 @@ class BoostingTerms(CampaignTerms):
             self.learner.unsound,
             self.terms.mechanism,
             np.array(self.epsilons),
-            error_epsilon=None if self.sums is None else sums * self.sums.law.price,
+            error_epsilon=None if self.sums is None else all_of(self.sums.law.price, sums),
             source=Source(len(public.y)),
             stream=self.owner_coins,
             influence=self.example().influence,

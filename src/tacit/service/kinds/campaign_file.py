@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self, TypedDict, TypeVar, get_args, get_origin
 
 import httpx
 import numpy as np
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.settings import read_settings
@@ -29,6 +28,7 @@ from tacit.service.protocol.handshake import check_url, no_cookies, trust
 from tacit.sums import HOW, NOBODY
 from tacit.sums.halves import no_rehearsal
 from tacit.sums.vector_terms import MINIMUM, VectorTerms
+from tacit.wire.envelopes import can_seal_to
 
 log = logging.getLogger(__name__)
 KIND = "kind"  # the entry that says which kind of campaign it is
@@ -262,13 +262,12 @@ def read_key(name: str, text: str | None) -> bytes:
     """The public key that an entry names, if it is one that anything can be sealed to."""
     try:
         key = bytes.fromhex(str(text))
-        _ANYBODY.exchange(X25519PublicKey.from_public_bytes(key))  # not of low order
     except ValueError:
-        raise bad(name, "a helper's public key, 64 hexadecimal digits", text) from None
+        key = b""
+    if not can_seal_to(key):
+        raise bad(name, "a helper's public key, 64 hexadecimal digits", text)
     return key
 
-
-_ANYBODY = X25519PrivateKey.from_private_bytes(bytes(32))
 
 Spec = TypeVar("Spec", bound=CampaignSpec)
 

@@ -25,7 +25,8 @@ reading a plain one where it is longer than any honest answer.
 import asyncio
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
@@ -304,7 +305,16 @@ def no_cookies() -> CookieJar:
 
 
 class UnwantedBodyError(httpx.TransportError):
-    """An answer that is compressed, or longer than any honest one."""
+    """An answer that is compressed, longer than any honest one, or leads to what is no address."""
+
+
+@contextmanager
+def _leading_somewhere() -> Iterator[None]:
+    """An address to go to instead is looked at by the library, though nobody follows it."""
+    try:
+        yield
+    except httpx.InvalidURL:
+        raise UnwantedBodyError("the answer leads to what is no address") from None
 
 
 async def fetch(
@@ -313,13 +323,14 @@ async def fetch(
     """One request, and its answer read to the end."""
     wanted, read = {**headers, **_PLAIN}, bytearray()
     try:
-        async with (
-            asyncio.timeout(LONGEST),
-            client.stream(method, path, content=body or None, headers=wanted) as response,
-        ):
-            _only_plain(response)
-            async for piece in response.aiter_bytes():
-                _add(read, piece)
+        with _leading_somewhere():
+            async with (
+                asyncio.timeout(LONGEST),
+                client.stream(method, path, content=body or None, headers=wanted) as response,
+            ):
+                _only_plain(response)
+                async for piece in response.aiter_bytes():
+                    _add(read, piece)
     except TimeoutError:
         raise httpx.ReadTimeout(f"the answer was not whole after {LONGEST:g} s") from None
     return _whole(response, read)
@@ -329,10 +340,12 @@ def fetch_blocking(
     client: httpx.Client, method: str, path: str, body: bytes, headers: dict[str, str]
 ) -> httpx.Response:
     """`fetch` without a loop, and without an end where the other side goes on for ever."""
-    wanted = {**headers, **_PLAIN}
-    with client.stream(method, path, content=body or None, headers=wanted) as response:
+    wanted, read = {**headers, **_PLAIN}, bytearray()
+    with (
+        _leading_somewhere(),
+        client.stream(method, path, content=body or None, headers=wanted) as response,
+    ):
         _only_plain(response)
-        read = bytearray()
         for piece in response.iter_bytes():
             _add(read, piece)
     return _whole(response, read)

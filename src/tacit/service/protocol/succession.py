@@ -34,7 +34,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tacit._util.checks import bad, whole
 from tacit._util.stopping import alone_in, read_or_create, replace_file
 from tacit.wire import WireError, decode, encode, message
-from tacit.wire.envelopes import KEY, SIGNATURE, preimage, public_bytes
+from tacit.wire.envelopes import KEY, SIGNATURE, can_seal_to, preimage, public_bytes
 
 PURPOSE = "succession"
 SAID = "successions"  # the file of what is said of keys
@@ -131,6 +131,9 @@ class KeyKind:
         for said in opened:
             if (said.old, said.sealing_before) != (keys[-1], sealing[-1]):
                 raise WireError("a statement about keys does not follow the one before it")
+            is_one = self.part != "helper" or said.sealing == said.new
+            if not (is_one and can_seal_to(said.sealing)):
+                raise WireError("a statement names a key that nothing can be sealed to")
             keys.append(said.new)
             sealing.append(said.sealing)
         if len(set(keys)) < len(keys):

@@ -1,11 +1,14 @@
 """One test vector of the draft, replayed operation by operation (section "Test Vectors").
 
 An operation that should succeed has to give the file's bytes exactly, and one that should fail has
-to be refused. What is no vector at all (a field is missing, or is something else) raises whatever
-it leads to: a caller takes every error but `NotValidError`, which stays inside, for a fault of the
-file.
+to be refused. A file says nothing beside: as many shares as there are servers, one round, whole
+numbers, bytes as pairs of digits. What is no vector at all (a field is missing, or is something
+else) raises whatever it leads to: a caller takes every error but `NotValidError`, which stays
+inside, for a fault of the file.
 """
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +25,10 @@ from tacit.sums.prio3.prio3 import NONCE, TAG_PREFIX, Prio3, VerifyState
 XOF = "XofTurboShake128"
 _SPARE = 1 << 16  # bytes by which messages may be larger than the file that should hold them
 _MATTER = "operation", "success"  # of an operation, beside what it is about
+_RESULT = "agg_result"
+_PARAMETERS = {"shares", "length", "max_measurement", "chunk_length", "max_weight", "degree"}
+_PARAMETERS |= {"gadget_calls", "bound", "bits", "calls", "proofs"}
+_PAIRS = re.compile("([0-9a-fA-F]{2})*")
 
 
 class MismatchError(Exception):
@@ -32,6 +39,9 @@ def judge(kind: str, vector: dict[str, Any], size: int) -> str:
     """Replay a vector from a file of so many bytes: what was done, what was refused and why."""
     if kind == XOF:
         return judge_xof(vector)
+    for name in _PARAMETERS & vector.keys():
+        if type(vector[name]) is not int:
+            raise MismatchError(f"{name} must be a whole number")
     prio3 = INSTANCES[kind](vector)
     if not Sizes(prio3).leader <= size + _SPARE:
         raise MismatchError("the parameters are those of messages that are not in the file")
@@ -53,7 +63,7 @@ def judge(kind: str, vector: dict[str, Any], size: int) -> str:
 
 
 def judge_xof(vector: dict[str, Any]) -> str:
-    seed, tag, binder = (bytes.fromhex(vector[name]) for name in ("seed", "dst", "binder"))
+    seed, tag, binder = (_bytes(vector[name]) for name in ("seed", "dst", "binder"))
     _same("derived_seed", derive_seeds(seed, tag, binder)[0].tobytes(), vector["derived_seed"])
     length, expanded = vector["length"], vector["expanded_vec_field128"]
     if not 2 * FIELD128.size * length == len(expanded):
@@ -66,13 +76,15 @@ def judge_xof(vector: dict[str, Any]) -> str:
 @dataclass
 class Replay:
     """The operations of one vector, with the states that the servers keep between them, the reports
-    that were refused on the way, and those that were verified: nobody adds up any other.
+    that were refused on the way, and those whose proofs were decided and that were verified: nobody
+    adds up any other.
     """
 
     prio3: Prio3
     vector: dict[str, Any]
     states: dict[tuple[int, int], VerifyState] = field(default_factory=dict)
     refused: set[int] = field(default_factory=set)
+    decided: set[int] = field(default_factory=set)
     verified: set[tuple[int, int]] = field(default_factory=set)
     done: list[dict[str, Any]] = field(default_factory=list)
 
@@ -111,7 +123,7 @@ class Replay:
         context, nonce = self._context(), self._nonce(report)
         self._no_parameter()
         _each_server("input shares", report["input_shares"], self.prio3)
-        key = bytes.fromhex(self.vector["verify_key"])
+        key = _bytes(self.vector["verify_key"])
         _demand(len(key) == SEED, "the verification key has a wrong size")
         public = instances.decode_public(self.prio3, _row(report["public_share"]))
         share, fits = instances.decode_input(self.prio3, place, _row(report["input_shares"][place]))
@@ -122,26 +134,27 @@ class Replay:
         _demand(bool(state.fit.all()), "the test point is a root of unity")
         self.states[operation["report_index"], place] = state
         encoded = instances.encode_verifier(self.prio3, verifier).tobytes()
-        _same(f"verifier share {place}", encoded, report["verifier_shares"][0][place])
+        _same(f"verifier share {place}", encoded, _only("verifier_shares", report)[place])
 
     def do_verifier_shares_to_message(self, operation: dict[str, Any]) -> None:
         report, context = self._report(operation), self._context()
         self._no_parameter()
         _only_round(operation, 0)
         shares = []
-        for encoded in report["verifier_shares"][0]:
+        for encoded in _only("verifier_shares", report):
             share, fits = instances.decode_verifier(self.prio3, _row(encoded))
             _demand(bool(fits.all()), "an element of a verifier share is not below the modulus")
             shares.append(share)
         _demand(len(shares) == self.prio3.shares, "a server's verifier share is missing")
         message, valid = self.prio3.combine(context, shares)
         _demand(bool(valid.all()), "proof verifier check failed")
-        _same("verifier message", message.tobytes(), report["verifier_messages"][0])
+        _same("verifier message", message.tobytes(), _only("verifier_messages", report))
+        self.decided.add(operation["report_index"])
 
     def do_verify_next(self, operation: dict[str, Any]) -> None:
         report, place = self._report(operation), self._place(operation)
         _only_round(operation, 1)
-        message = _row(report["verifier_messages"][0])
+        message = _row(_only("verifier_messages", report))
         _demand(
             message.shape[1] == Sizes(self.prio3).message,
             "the verifier message has a wrong size",
@@ -150,6 +163,7 @@ class Replay:
         if state is None:
             raise MismatchError("verify_next comes without a verify_init that succeeded")
         _demand(bool(self.prio3.verify_next(state, message).all()), "joint randomness check failed")
+        _each_server("output shares", report["out_shares"], self.prio3)
         encoded = self.prio3.circuit.field.encode(state.outputs).tobytes()
         _same(f"output share {place}", encoded, report["out_shares"][place])
         self.verified.add((operation["report_index"], place))
@@ -160,7 +174,7 @@ class Replay:
         counted = []
         for index, report in enumerate(self.vector["reports"]):
             if index not in self.refused:
-                if (index, place) not in self.verified:
+                if not (index in self.decided and (index, place) in self.verified):
                     raise MismatchError(f"report {index} is added up and was not verified")
                 counted.append(report["out_shares"][place])
         total = self.prio3.aggregate(self._outputs("output", counted))
@@ -172,7 +186,8 @@ class Replay:
         _each_server("aggregate shares", self.vector["agg_shares"], self.prio3)
         shares = self._outputs("aggregate", self.vector["agg_shares"])
         result = self.prio3.circuit.decode(self.prio3.aggregate(shares))
-        if result != self.vector["agg_result"]:
+        # as they are written: neither 1.0 nor true is 1
+        if json.dumps(result) != json.dumps(self.vector[_RESULT]):
             raise MismatchError("the result differs")
 
     def _outputs(self, what: str, encoded: list[str]) -> WordArray:
@@ -198,7 +213,7 @@ class Replay:
         return place
 
     def _context(self) -> bytes:
-        context = bytes.fromhex(self.vector["ctx"])
+        context = _bytes(self.vector["ctx"])
         _demand(len(context) <= LONGEST_TAG - TAG_PREFIX, "the context is too long")
         return context
 
@@ -257,12 +272,19 @@ INSTANCES: dict[str, Callable[[dict[str, Any]], Prio3]] = {
 }
 
 
+def _bytes(hexadecimal: str) -> bytes:
+    """What pairs of digits stand for, with nothing between them."""
+    if not _PAIRS.fullmatch(hexadecimal):
+        raise MismatchError("bytes must be pairs of hexadecimal digits")
+    return bytes.fromhex(hexadecimal)
+
+
 def _row(hexadecimal: str) -> ByteArray:
-    return np.frombuffer(bytes.fromhex(hexadecimal), np.uint8)[None]
+    return np.frombuffer(_bytes(hexadecimal), np.uint8)[None]
 
 
 def _same(what: str, made: bytes, expected: str) -> None:
-    if made != bytes.fromhex(expected):
+    if made != _bytes(expected):
         raise MismatchError(f"{what} differs")
 
 
@@ -272,13 +294,22 @@ def _demand(holds: bool, otherwise: str) -> None:
 
 
 def _expect_place(what: str, place: int, count: int) -> None:
-    if not 0 <= place < count:
+    if not (type(place) is int and 0 <= place < count):
         raise MismatchError(f"there is no {what} {place} among {count}")
 
 
 def _only_round(operation: dict[str, Any], expected: int) -> None:
-    if operation["round"] != expected:
-        raise MismatchError(f"Prio3 has one round, got {operation['round']}")
+    at = operation["round"]
+    if not (type(at) is int and at == expected):
+        raise MismatchError(f"Prio3 has one round, got {at}")
+
+
+def _only(name: str, report: dict[str, Any]) -> Any:
+    """What a report has of the one round that there is."""
+    rounds = report[name]
+    if not len(rounds) == 1:
+        raise MismatchError(f"Prio3 has one round, got {name} of {len(rounds)}")
+    return rounds[0]
 
 
 def _each_server(what: str, found: list[str], prio3: Prio3) -> None:
