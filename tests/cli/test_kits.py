@@ -1,6 +1,9 @@
 """A kit made by the data user is all that joining needs, and decides nothing for its owner."""
 
 import re
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -329,9 +332,61 @@ def test_of_kits_that_could_not_all_be_made_there_is_none(folder):
         app, ["invite", "north", name, "--url", "https://x", "--database", "sqlite:///c.db"]
     )
     assert isinstance(refused.exception, OSError)
-    assert list((folder / "kits").iterdir()) == []
+    assert not (folder / "kits").exists()
     assert Records(service.store).tokens() == []
     service.close()
+
+
+KILLED = """
+import os, signal, sys
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from tacit.cli import app
+
+def end():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def committing(_):
+    if os.path.exists("kits"):
+        end() if sys.argv[1] == "commit" else setattr(os, "link", second)
+
+def second(*paths):
+    left.pop() if left else end()
+    link(*paths)
+
+left, link = [1], os.link
+event.listen(Engine, "commit", committing)
+app(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(("moment", "made"), [("commit", 0), ("in place", 1)])
+def test_a_kit_that_is_there_is_good_whenever_its_maker_was_killed(folder, moment, made):
+    """Killed before the commit it left kits whose tokens nobody knew."""
+    service = running(folder)
+    words = ["invite", "north", "south", "--url", "https://x", "--database", "sqlite:///c.db"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, moment, *words], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(known_kits(service.store)) == made
+    unfinished = Path("kits") / "south.kit.unfinished"
+    refused = run(app, ["join", str(unfinished), "--data", "people.csv", "--dry-run"])
+    assert "is no kit yet" in str(refused.exception)
+    again = run(app, words)
+    assert again.exit_code == 0, again.output
+    assert again.output.count("made before") == made
+    assert len(known_kits(service.store)) == 2
+    assert len(Records(service.store).tokens()) == 2  # those of the draft are nobody's
+    assert sorted(path.name for path in Path("kits").iterdir()) == ["north.kit", "south.kit"]
+    assert "exist: delete them" in str(run(app, words).exception)
+    service.close()
+
+
+def known_kits(store):
+    """The kits that are there; each has a token that enrols."""
+    known = {each["token"] for each in Records(store).tokens() if each["state"] == "free"}
+    kits = [Kit.read(file) for file in Path("kits").glob("*.kit")]
+    assert all(store.hide(token)[:12] in known for kit in kits for token in kit.tokens)
+    return kits
 
 
 def test_tokens_that_are_told_are_not_those_that_are_withdrawn(folder):

@@ -174,6 +174,13 @@ def replace_file(path: Path, content: bytes) -> None:
     _keep_folder(path.parent)
 
 
+def rename_file(draft: Path, path: Path) -> None:
+    """Give a file another name, which takes no room; `FileExistsError`: something has it."""
+    os.link(draft, path)
+    _keep_folder(path.parent)
+    draft.unlink()
+
+
 def _write_draft(path: Path, content: bytes) -> str:
     """The name of a file beside `path` with its content to be, on disk."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

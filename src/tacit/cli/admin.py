@@ -236,7 +236,7 @@ def tokens(
     Example:
         tacit admin tokens --new 5 --days 30 --database sqlite:///running.db
     """
-    from tacit.service.coordinator.records import OPERATOR, is_listed_token
+    from tacit.service.coordinator.records import OPERATOR, WITHDRAW, is_listed_token
 
     if withdraw is not None and withdraw != "all" and not is_listed_token(withdraw):
         raise ValueError(f"withdraw must be a token as it is listed, or all, got {withdraw!r}")
@@ -244,7 +244,7 @@ def tokens(
     with open_records(database, campaign) as (records, store):
         if withdraw is not None:  # before new ones are made, which are told to be used
             gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
-            records.note_command("withdraw", f"{gone} tokens")
+            records.note_command(WITHDRAW, f"{gone} tokens")
         made = store.make_tokens(new, expires=until, maker=OPERATOR)
         if made:
             records.note_command("tokens", f"{new} tokens")

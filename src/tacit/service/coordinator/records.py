@@ -70,6 +70,7 @@ OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
 DONE, BEGUN, REFUSED = "200", "begun", "refused"  # outcomes of what is typed
 INVITE = "invite"  # about a name, and so many tokens
+WITHDRAW = "withdraw"  # about so many tokens
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 
 
