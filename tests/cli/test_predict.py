@@ -136,6 +136,22 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
     assert f"the first 200 predictions are in {out}.part" in result.output
 
 
+def test_stopping_in_the_last_block_keeps_the_whole_file(model, folder, tmp_path, monkeypatch):
+    """It was said to be the first 500 of a file with 500 rows, and lay in OUT.part."""
+
+    def interrupted(*given):
+        os.kill(os.getpid(), signal.SIGINT)
+        return _say(*given)
+
+    monkeypatch.setattr("tacit.cli.predict._say", interrupted)
+    out = tmp_path / "p.csv"
+    result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
+    assert result.exit_code == 130
+    assert f"all 500 predictions are in {out}\n" in result.output
+    assert arrow_csv.read_csv(out).num_rows == 500
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
 def test_an_engine_that_is_none_is_refused_before_anything_is_written(model, folder, tmp_path):
     given = [str(model), str(folder / "new.csv"), "--out", str(tmp_path / "p.csv")]
     result = run(app, ["predict", *given, "--engine", "dask"])
