@@ -133,6 +133,12 @@ def test_a_command_that_is_killed_leaves_no_act_without_a_line(folder, monkeypat
         (["invite", "x", "x", "--url", "https://x"], "names must be all different"),
         (["invite", "x", "--url", "https://x?y"], "url must be an address"),
         (["invite", "x", "--url", "https://x:99999"], "url must be an address"),
+        (["invite", "x", "--url", "https://x y"], "url must be an address"),
+        (["invite", "x", "--url", "https://x\ny"], "url must be an address"),
+        (["invite", "x", "--url", "https://x", "--days", "0"], "days must be at least a minute"),
+        (["admin", "tokens", "--new", "1", "--days", "0"], "days must be at least a minute"),
+        (["invite", "x", "--url", "https://x", "--out", "mine.csv"], "--out must be a folder"),
+        (["invite", "x", "--url", "https://x", "--certificate", "no.pem"], "give a certificate"),
     ],
 )
 def test_what_is_typed_wrong_is_refused_and_changes_nothing(folder, words, problem):

@@ -31,6 +31,13 @@ def alone_with(folder: Path) -> Iterator[None]:
     """No other command makes kits there; a folder that was made for nothing goes again."""
     was_there = folder.exists()
     try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as problem:
+        raise ValueError(
+            f"--out must be a folder, and {folder} cannot be one ({problem.strerror}): choose "
+            "another"
+        ) from None
+    try:
         with alone_in(folder):
             yield
     except BaseException:

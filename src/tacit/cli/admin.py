@@ -28,7 +28,8 @@ app = typer.Typer(
 Database = Annotated[
     str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
 ]
-_FILE, _CENTURY = "sqlite:///", 36_525  # of which the second is days
+_FILE = "sqlite:///"
+_MINUTE, _CENTURY = 1 / (24 * 60), 36_525  # in days
 HERE = f"{_FILE}campaign.db"
 StateFolder = Annotated[Path, typer.Option(help="The campaign's folder, as tacit serve has it.")]
 Which = Annotated[
@@ -412,8 +413,10 @@ def _moment(at: float) -> str:
 
 def expiry(days: float | None) -> float | None:
     """The moment after so many days, in seconds since 1970; None: never."""
-    if days is None or 0 <= days <= _CENTURY:
+    if days is None or _MINUTE <= days <= _CENTURY:
         return None if days is None else time.time() + 86400 * days
+    if days < _MINUTE:
+        raise bad("days", "at least a minute, 0.0007: nobody could come with such tokens", days)
     raise bad("days", f"at most {_CENTURY:,}; leave it out for ever", days)
 
 

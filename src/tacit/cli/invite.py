@@ -21,6 +21,7 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import bad
+from tacit._util.file_checks import check_file
 from tacit._util.stopping import read_or_create
 from tacit.cli._kit_files import UNFINISHED, alone_with, draft_of, drafts, find_kept, finish
 from tacit.cli._options import key_of
@@ -303,6 +304,7 @@ def find_place(address: str, place: str) -> str:
 
 def fingerprint(certificate: Path) -> bytes:
     """What tells a certificate (PEM) from all others."""
+    check_file(certificate, "a certificate (PEM)")
     try:
         return sha256(ssl.PEM_cert_to_DER_cert(_first(certificate.read_text()))).digest()
     except ValueError as problem:
