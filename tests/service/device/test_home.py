@@ -201,6 +201,23 @@ def _rows(owners):
     return rows(owners)
 
 
+def test_a_home_that_was_only_looked_from_is_for_nobody_yet(tmp_path):
+    """A dry run without --owners made it one of one owner, for good: the same command with them
+    wanted another home.
+    """
+    files(tmp_path)
+    home = Home.at(tmp_path / "home")
+    home.settle(None)
+    home.settle("patient")
+    assert (tmp_path / "home" / "owners").read_text() == "column patient"
+    home.pin(bytes(32), "https://there")
+    with pytest.raises(ValueError, match="is for column patient, not for one owner"):
+        home.settle(None)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="home must be a folder, and"):
+        Home.at(tmp_path / "file")
+
+
 def test_an_old_folder_is_moved_with_all_it_spent(tmp_path):
     old, home = old_folder(tmp_path / "old"), tmp_path / "home"
     with pytest.raises(LedgerError, match="tacit ledger adopt"):

@@ -112,7 +112,13 @@ class Home:
                 f"{folder} is a folder of before there were homes: move it into one with tacit "
                 f"ledger adopt {folder} --home HOME"
             )
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as problem:
+            raise ValueError(
+                f"home must be a folder, and {folder} cannot be one ({problem.strerror}): give "
+                "another --home"
+            ) from None
         also = _guards(folder, guards)
         # the identity comes last: a kill before leaves a ledger that nothing was released from
         begun = secret.exists()
@@ -148,15 +154,19 @@ class Home:
 
     def settle(self, column: str | None) -> None:
         """Refuse owners of another kind than those the home is for: they would have other
-        budgets.
+        budgets. One from which nothing was released, and which has joined nothing, is for whom it
+        is said to be: a dry run that left the owners out binds nobody.
         """
-        wanted = ONE if column is None else f"column {column}"
-        known = read_or_create(self.folder / "owners", lambda: wanted.encode()).decode()
-        if known != wanted:
+        wanted, file = ONE if column is None else f"column {column}", self.folder / "owners"
+        known = read_or_create(file, lambda: wanted.encode()).decode()
+        if known == wanted:
+            return
+        if any((self.folder / "pins").glob("*")) or self.ledger.entries():
             raise ValueError(
                 f"the home {self.folder} is for {known}, not for {wanted}: give another --home; "
-                f"if a column was only renamed, write {wanted!r} into {self.folder / 'owners'}"
+                f"if a column was only renamed, write {wanted!r} into {file}"
             )
+        replace_file(file, wanted.encode())
 
     def check(self, campaign: bytes, address: str, pinned: bytes | None) -> None:
         """Refuse a campaign that answers where another was joined before, unless its key was
