@@ -371,6 +371,7 @@ def leave(
         raise ValueError(f"{folder} is no home: give the one that joined with --home")
     log_to_stderr(as_json=False)
     kept, way = Home.at(folder), Way.to(url, None, authority, patience)
+    kept.check_named(owner)
 
     async def run() -> bool:
         link = way.link()

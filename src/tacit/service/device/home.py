@@ -168,6 +168,15 @@ class Home:
             )
         replace_file(file, wanted.encode())
 
+    def check_named(self, owner: str | None) -> None:
+        """Refuse to speak for one owner where there are several, or the other way round."""
+        file = self.folder / "owners"
+        known = file.read_text() if file.exists() else ONE
+        if known != ONE and owner is None:
+            raise ValueError(f"the home {self.folder} is for {known}: say who, --owner NAME")
+        if known == ONE and owner is not None:
+            raise ValueError(f"the home {self.folder} is for {ONE}: leave out --owner")
+
     def check(self, campaign: bytes, address: str, pinned: bytes | None) -> None:
         """Refuse a campaign that answers where another was joined before, unless its key was
         `pinned` by hand.
@@ -262,9 +271,11 @@ def adopt_folder(old: Path, home: Home, column: str | None) -> int:
 
     How many releases there were.
     """
-    home.settle(column)
     done = "" if (old / "ledger.db").exists() else _DONE
     file, mark = old / f"{done}ledger.db", old / f"{done}ledger.mark"
+    if not file.exists():
+        raise ValueError(f"{old} has no ledger.db: give a folder, home or ledger that was in use")
+    home.settle(column)
     ledger = Ledger(file, mark) if mark.exists() else Ledger.adopt(file, mark)
     entries = ledger.entries()
     ledger.close()
