@@ -1,5 +1,6 @@
 """A kit made by the data user is all that joining needs, and decides nothing for its owner."""
 
+import errno
 import re
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from benchmarks.loopback import Authority, serve
 from benchmarks.templates import campaigns
 
-from tacit.cli import app
+from tacit.cli import _kit_files, app
 from tacit.cli.invite import Kit, draft_policy, fingerprint
 from tacit.cli.serve import admin_key
 from tacit.learners.query import Invitation, digest_of
@@ -133,6 +134,7 @@ def test_a_command_that_is_killed_leaves_no_act_without_a_line(folder, monkeypat
         (["invite", "x", "x", "--url", "https://x"], "names must be all different"),
         (["invite", "x", "--url", "https://x?y"], "url must be an address"),
         (["invite", "x", "--url", "https://x:99999"], "url must be an address"),
+        (["invite", "\u4e2d" * 99, "--url", "https://x"], "name must be at most 200 bytes"),
         (["invite", "x", "--url", "https://x y"], "url must be an address"),
         (["invite", "x", "--url", "https://x\ny"], "url must be an address"),
         (["invite", "x", "--url", "https://x", "--days", "0"], "days must be at least a minute"),
@@ -331,13 +333,20 @@ def test_what_is_over_is_told_by_its_name(folder):
     service.close()
 
 
-def test_of_kits_that_could_not_all_be_made_there_is_none(folder):
+def test_of_kits_that_could_not_all_be_made_there_is_none(folder, monkeypatch):
     """Those that were made had tokens that nobody knew."""
-    service, name = running(folder), "\u4e2d" * 99  # longer than names of files are
+    service, replace_file = running(folder), _kit_files.replace_file
+
+    def one(path, content):
+        if "south" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace_file(path, content)
+
+    monkeypatch.setattr(_kit_files, "replace_file", one)
     refused = run(
-        app, ["invite", "north", name, "--url", "https://x", "--database", "sqlite:///c.db"]
+        app, ["invite", "north", "south", "--url", "https://x", "--database", "sqlite:///c.db"]
     )
-    assert isinstance(refused.exception, OSError)
+    assert "south.kit cannot be written (No space left on device)" in str(refused.exception)
     assert not (folder / "kits").exists()
     assert Records(service.store).tokens() == []
     service.close()

@@ -182,13 +182,19 @@ def rename_file(draft: Path, path: Path) -> None:
 
 
 def _write_draft(path: Path, content: bytes) -> str:
-    """The name of a file beside `path` with its content to be, on disk."""
+    """The name of a file beside `path` with its content to be, on disk; where that cannot be, as
+    on a full one, nothing is left.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(draft)
+        raise
     return draft
 
 

@@ -67,8 +67,14 @@ def drafts() -> Iterator[Callable[[Path, bytes], None]]:
     written: list[Path] = []
 
     def put(file: Path, content: bytes) -> None:
+        try:
+            replace_file(draft_of(file), content)
+        except OSError as problem:
+            raise ValueError(
+                f"{file} cannot be written ({problem.strerror}): make room, or choose other names "
+                "or another --out; no kit was made"
+            ) from None
         written.append(draft_of(file))
-        replace_file(written[-1], content)
 
     try:
         yield put

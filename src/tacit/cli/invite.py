@@ -33,6 +33,7 @@ from tacit.service.protocol.handshake import check_url
 
 SUFFIX = ".kit"
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
+_LONGEST_NAME = 200
 _ENTRIES = {"campaign", "name", "url", "campaign_key", "certificates", "tokens", "policy"}
 _LISTS = {"certificates", "tokens"}
 _STEPS = """\
@@ -319,6 +320,8 @@ def _first(text: str) -> str:
 def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(f"name must be letters, digits, space, '.', '_' or '-', got {name!r}")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise bad("name", f"at most {_LONGEST_NAME} bytes, of which a file has a name", name)
     return name
 
 
