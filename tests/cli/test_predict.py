@@ -1,6 +1,7 @@
 """tacit predict on files: by name, block by block, and what becomes of values that do not fit."""
 
 import csv
+import errno
 import json
 import os
 import re
@@ -150,6 +151,25 @@ def test_stopping_in_the_last_block_keeps_the_whole_file(model, folder, tmp_path
     assert f"all 500 predictions are in {out}\n" in result.output
     assert arrow_csv.read_csv(out).num_rows == 500
     assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+@pytest.mark.parametrize("name", ["card.md", "card.html"])
+def test_what_could_not_be_written_leaves_what_was_there(model, tmp_path, monkeypatch, name):
+    """On a full disk the card of before was gone, and in its place a part of the new one."""
+
+    replace = os.replace
+
+    def full(draft, path):
+        if str(path) == str(tmp_path / name):  # compilers keep files, too
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(draft, path)
+
+    (tmp_path / name).write_text("of before")
+    monkeypatch.setattr("tacit._util.stopping.os.replace", full)
+    failed = run(app, ["export", str(model), "--out", str(tmp_path / name)])
+    assert f"No space left on device: '{tmp_path / name}'" in str(failed.exception)
+    assert (tmp_path / name).read_text() == "of before"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_an_engine_that_is_none_is_refused_before_anything_is_written(model, folder, tmp_path):

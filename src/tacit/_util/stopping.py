@@ -174,6 +174,20 @@ def replace_file(path: Path, content: bytes) -> None:
     _keep_folder(path.parent)
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that anybody may read, whole or not at all: until then what was there stays.
+    Where it cannot be, the `OSError` names it.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, path)
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(path)) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def rename_file(draft: Path, path: Path) -> None:
     """Give a file another name, which takes no room; `FileExistsError`: something has it."""
     os.link(draft, path)

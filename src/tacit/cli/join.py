@@ -15,6 +15,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit._util.file_checks import check_writable
+from tacit._util.stopping import write_whole
 from tacit.cli._options import (
     FAILED,
     Authority,
@@ -241,7 +242,9 @@ def join(
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
         screen.stop(
-            f"what was released is charged in {folder / 'ledger.db'}; the same command goes on "
+            "nothing was sent and nothing was charged"
+            if dry_run
+            else f"what was released is charged in {folder / 'ledger.db'}; the same command goes on "
             "from there"
         )
     well = (
@@ -332,7 +335,7 @@ def model(
     if response.status_code != 200:
         raise ValueError(_NO_MODEL.get(response.status_code, _NO_MODEL[0]))
     open_model(response.content, key)  # which must have signed it
-    out.write_bytes(response.content)
+    write_whole(out, response.content)
     screen.tell(model=str(out), signed_by=key.hex())
     screen.say(f"{out} is the campaign's model, signed by {key.hex()}; tacit predict {out} uses it")
 
