@@ -541,6 +541,14 @@ def test_two_plans_end_with_what_a_trusted_helper_would_bring():
         ("plan mine.csv --label rich --owners=0", "--owners must be 1 or more: how many owners "
             "there are; got '0'."),
         ("plan mine.csv --label rich --owners 9 --epsilon x", "--epsilon must be a number: "),
+        (
+            "plan mine.csv --label rich --owners 201 --method peers",
+            "--owners must be at most 200 with --method peers; --method classifier has more",
+        ),
+        (
+            "plan mine.csv --label rich --owners 3 --owners 1 --method trees",
+            "--owners must be 2 or more with --method trees, got 1",
+        ),
         ("plan mine.csv --label rich --owners 9 --trust x", "trust must be one of nobody, two "
             "servers"),
         ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "

@@ -244,8 +244,8 @@ def join(
         screen.stop(
             "nothing was sent and nothing was charged"
             if dry_run
-            else f"what was released is charged in {folder / 'ledger.db'}; the same command goes on "
-            "from there"
+            else f"what was released is charged in {folder / 'ledger.db'}; the same command goes "
+            "on from there"
         )
     well = (
         _tell_preview(told, allowed, screen)
