@@ -12,6 +12,7 @@ import pytest
 from benchmarks.loopback import Authority, serve
 from benchmarks.templates import campaigns
 
+from tacit._util.stopping import replace_file
 from tacit.cli import _kit_files, app
 from tacit.cli.invite import Kit, draft_policy, fingerprint
 from tacit.cli.serve import admin_key
@@ -335,7 +336,7 @@ def test_what_is_over_is_told_by_its_name(folder):
 
 def test_of_kits_that_could_not_all_be_made_there_is_none(folder, monkeypatch):
     """Those that were made had tokens that nobody knew."""
-    service, replace_file = running(folder), _kit_files.replace_file
+    service = running(folder)
 
     def one(path, content):
         if "south" in path.name:

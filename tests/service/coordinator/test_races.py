@@ -24,6 +24,7 @@ from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.keys import CampaignKeys, PeerRenewals, renew_signatures
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.records import Records
+from tacit.service.coordinator.sql import hold
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -473,7 +474,6 @@ def test_who_lies_while_a_campaign_is_archived_is_not_in_the_way(tmp_path, datab
     assert store.end("rounds", b"model")
     lies = [(trial.names[0], b"nothing"), *(trial.word(asked) for asked in trial.asked)]
     later = Records(other).archive
-    hold = peers.hold
 
     def hold_slowly(*args):
         held = hold(*args)
