@@ -224,6 +224,12 @@ def test_names_that_are_nearly_right_are_answered_with_all_that_there_are(folder
         (["--method", "sites", *TOWNS, "--combine", "sum"], "combine must be one of average"),
         (["--method", "sites", *TOWNS, "--privacy", "x"], "privacy must be one of"),
         (["--method", "peers", *TOWNS, "--listen-to", "me"], "listen_to must be one of alike"),
+        (["--trust", "two servers", "--features", "waves"], "features must be auto or trees"),
+        (["--trust", "two servers", "--mechanism", "privunit"], "mechanism must be auto with"),
+        (["--rounds", "5000"], "rounds must be at most 1,000"),
+        (["--rows-per-owner", "10001"], "rows_per_owner must be at most 10,000"),
+        (["--method", "sites", *TOWNS, "--ridge", "0"], "ridge must be a finite number > 0"),
+        (["--method", "boosting", "--cuts", "2", "--learner", "centroid"], "--cuts does not go"),
     ],
 )
 def test_names_of_nothing_are_refused_before_rows_are_read(folder, monkeypatch, more, said):
@@ -535,6 +541,14 @@ def test_two_plans_end_with_what_a_trusted_helper_would_bring():
         ("plan mine.csv --label rich --owners=0", "--owners must be 1 or more: how many owners "
             "there are; got '0'."),
         ("plan mine.csv --label rich --owners 9 --epsilon x", "--epsilon must be a number: "),
+        (
+            "plan mine.csv --label rich --owners 201 --method peers",
+            "--owners must be at most 200 with --method peers; --method classifier has more",
+        ),
+        (
+            "plan mine.csv --label rich --owners 3 --owners 1 --method trees",
+            "--owners must be 2 or more with --method trees, got 1",
+        ),
         ("plan mine.csv --label rich --owners 9 --trust x", "trust must be one of nobody, two "
             "servers"),
         ("fit people.csv --label rich --method m", "method must be one of boosting, classifier, "

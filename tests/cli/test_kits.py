@@ -1,6 +1,10 @@
 """A kit made by the data user is all that joining needs, and decides nothing for its owner."""
 
+import errno
 import re
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +12,8 @@ import pytest
 from benchmarks.loopback import Authority, serve
 from benchmarks.templates import campaigns
 
-from tacit.cli import app
+from tacit._util.stopping import replace_file
+from tacit.cli import _kit_files, app
 from tacit.cli.invite import Kit, draft_policy, fingerprint
 from tacit.cli.serve import admin_key
 from tacit.learners.query import Invitation, digest_of
@@ -130,6 +135,13 @@ def test_a_command_that_is_killed_leaves_no_act_without_a_line(folder, monkeypat
         (["invite", "x", "x", "--url", "https://x"], "names must be all different"),
         (["invite", "x", "--url", "https://x?y"], "url must be an address"),
         (["invite", "x", "--url", "https://x:99999"], "url must be an address"),
+        (["invite", "\u4e2d" * 99, "--url", "https://x"], "name must be at most 200 bytes"),
+        (["invite", "x", "--url", "https://x y"], "url must be an address"),
+        (["invite", "x", "--url", "https://x\ny"], "url must be an address"),
+        (["invite", "x", "--url", "https://x", "--days", "0"], "days must be at least a minute"),
+        (["admin", "tokens", "--new", "1", "--days", "0"], "days must be at least a minute"),
+        (["invite", "x", "--url", "https://x", "--out", "mine.csv"], "--out must be a folder"),
+        (["invite", "x", "--url", "https://x", "--certificate", "no.pem"], "give a certificate"),
     ],
 )
 def test_what_is_typed_wrong_is_refused_and_changes_nothing(folder, words, problem):
@@ -322,16 +334,75 @@ def test_what_is_over_is_told_by_its_name(folder):
     service.close()
 
 
-def test_of_kits_that_could_not_all_be_made_there_is_none(folder):
+def test_of_kits_that_could_not_all_be_made_there_is_none(folder, monkeypatch):
     """Those that were made had tokens that nobody knew."""
-    service, name = running(folder), "\u4e2d" * 99  # longer than names of files are
+    service = running(folder)
+
+    def one(path, content):
+        if "south" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace_file(path, content)
+
+    monkeypatch.setattr(_kit_files, "replace_file", one)
     refused = run(
-        app, ["invite", "north", name, "--url", "https://x", "--database", "sqlite:///c.db"]
+        app, ["invite", "north", "south", "--url", "https://x", "--database", "sqlite:///c.db"]
     )
-    assert isinstance(refused.exception, OSError)
-    assert list((folder / "kits").iterdir()) == []
+    assert "south.kit cannot be written (No space left on device)" in str(refused.exception)
+    assert not (folder / "kits").exists()
     assert Records(service.store).tokens() == []
     service.close()
+
+
+KILLED = """
+import os, signal, sys
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from tacit.cli import app
+
+def end():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def committing(_):
+    if os.path.exists("kits"):
+        end() if sys.argv[1] == "commit" else setattr(os, "link", second)
+
+def second(*paths):
+    left.pop() if left else end()
+    link(*paths)
+
+left, link = [1], os.link
+event.listen(Engine, "commit", committing)
+app(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(("moment", "made"), [("commit", 0), ("in place", 1)])
+def test_a_kit_that_is_there_is_good_whenever_its_maker_was_killed(folder, moment, made):
+    """Killed before the commit it left kits whose tokens nobody knew."""
+    service = running(folder)
+    words = ["invite", "north", "south", "--url", "https://x", "--database", "sqlite:///c.db"]
+    killed = subprocess.run([sys.executable, "-c", KILLED, moment, *words], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(known_kits(service.store)) == made
+    unfinished = Path("kits") / "south.kit.unfinished"
+    refused = run(app, ["join", str(unfinished), "--data", "people.csv", "--dry-run"])
+    assert "is no kit yet" in str(refused.exception)
+    again = run(app, words)
+    assert again.exit_code == 0, again.output
+    assert again.output.count("made before") == made
+    assert len(known_kits(service.store)) == 2
+    assert len(Records(service.store).tokens()) == 2  # those of the draft are nobody's
+    assert sorted(path.name for path in Path("kits").iterdir()) == ["north.kit", "south.kit"]
+    assert "exist: delete them" in str(run(app, words).exception)
+    service.close()
+
+
+def known_kits(store):
+    """The kits that are there; each has a token that enrols."""
+    known = {each["token"] for each in Records(store).tokens() if each["state"] == "free"}
+    kits = [Kit.read(file) for file in Path("kits").glob("*.kit")]
+    assert all(store.hide(token)[:12] in known for kit in kits for token in kit.tokens)
+    return kits
 
 
 def test_tokens_that_are_told_are_not_those_that_are_withdrawn(folder):

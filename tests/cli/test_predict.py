@@ -1,6 +1,7 @@
 """tacit predict on files: by name, block by block, and what becomes of values that do not fit."""
 
 import csv
+import errno
 import json
 import os
 import re
@@ -134,6 +135,41 @@ def test_stopping_keeps_the_predictions_that_are_done(model, folder, tmp_path, m
     assert kept.column_names == ["row", "prediction"]
     assert kept["row"].to_pylist() == list(range(1, 201))
     assert f"the first 200 predictions are in {out}.part" in result.output
+
+
+def test_stopping_in_the_last_block_keeps_the_whole_file(model, folder, tmp_path, monkeypatch):
+    """It was said to be the first 500 of a file with 500 rows, and lay in OUT.part."""
+
+    def interrupted(*given):
+        os.kill(os.getpid(), signal.SIGINT)
+        return _say(*given)
+
+    monkeypatch.setattr("tacit.cli.predict._say", interrupted)
+    out = tmp_path / "p.csv"
+    result = run(app, ["predict", str(model), str(folder / "new.csv"), "--out", str(out)])
+    assert result.exit_code == 130
+    assert f"all 500 predictions are in {out}\n" in result.output
+    assert arrow_csv.read_csv(out).num_rows == 500
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
+
+
+@pytest.mark.parametrize("name", ["card.md", "card.html"])
+def test_what_could_not_be_written_leaves_what_was_there(model, tmp_path, monkeypatch, name):
+    """On a full disk the card of before was gone, and in its place a part of the new one."""
+
+    replace = os.replace
+
+    def full(draft, path):
+        if str(path) == str(tmp_path / name):  # compilers keep files, too
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(draft, path)
+
+    (tmp_path / name).write_text("of before")
+    monkeypatch.setattr("tacit._util.stopping.os.replace", full)
+    failed = run(app, ["export", str(model), "--out", str(tmp_path / name)])
+    assert f"No space left on device: '{tmp_path / name}'" in str(failed.exception)
+    assert (tmp_path / name).read_text() == "of before"
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_an_engine_that_is_none_is_refused_before_anything_is_written(model, folder, tmp_path):

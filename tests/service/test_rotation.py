@@ -265,6 +265,46 @@ def test_peers_go_by_other_keys_in_the_middle_and_the_model_is_the_same(
     assert len(Home.at(folder / "owner").ledger.entries()) == 6  # each paid once
 
 
+def test_a_key_that_is_to_speak_in_an_open_turn_is_not_replaced_again(
+    tmp_path, database, monkeypatch
+):
+    """It was, from the next turn on, without a word: nobody spoke in the one that was open."""
+    monkeypatch.setattr("tacit.service.device.member._pause", lambda response, coin: 0.05)
+    monkeypatch.setattr(Rosters, "is_over", lambda self, asked, now: len(self.read()) == 1)
+    folder = peers.folder_of(tmp_path)
+    stage = Stage(folder, database, most=2, rehearsal=SEED)
+    founders = joining(folder, RehearsalPart(SEED), **peers.LIMITS)
+    tokens, table = peers.TOKENS[: peers.PEERS], (folder / "people.csv", "who")
+
+    async def main():
+        async with stage.serve() as service:
+            service.store.add_tokens(tokens)
+            task = asyncio.create_task(join(founders, stage.link(), tokens))
+            await stage.wait(lambda store: is_open_after(store, 2))
+            task.cancel()
+            home, campaign = Home.at(folder / "owner"), CampaignKeys.at(stage.state).first
+            assert await replace_owner_keys(home, stage.link(), table, None) == peers.PEERS
+            before = (home.key(campaign, "person 000"), service.store.owners_present())
+            with pytest.raises(
+                ValueError, match="a key was replaced from turn 3 on, which is open"
+            ):
+                await replace_owner_keys(home, stage.link(), table, None)
+            after = (home.key(campaign, "person 000"), service.store.owners_present())
+            assert public_bytes(before[0].public_key()) == public_bytes(after[0].public_key())
+            assert before[1] == after[1]
+            stage.switch.most = 4
+            task = asyncio.create_task(join(founders, stage.link(), []))
+            await stage.wait(lambda store: is_open_after(store, 4))
+            task.cancel()
+            assert await replace_owner_keys(home, stage.link(), table, None) == peers.PEERS
+            stage.switch.most = 1 << 30
+            await join(founders, stage.link(), [])
+            await stage.wait(lambda store: store.standing().state == ENDED)
+            return [service.store.counts(each.number)[1] for each in service.store.questions()]
+
+    assert asyncio.run(main()) == [1] * 6  # no turn was lost
+
+
 def test_who_has_seen_a_key_replaced_does_not_go_back(tmp_path):
     """The first key is stolen, and signs another successor, or says that there was none."""
     folder = folder_of(tmp_path)

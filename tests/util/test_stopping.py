@@ -1,5 +1,6 @@
 """Files of SQLite that several processes make at once."""
 
+import errno
 import os
 import sqlite3
 import threading
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacit._util import stopping
-from tacit._util.stopping import make_private, use_journal
+from tacit._util.stopping import make_private, read_or_create, replace_file, use_journal
 
 
 @pytest.fixture
@@ -84,3 +85,19 @@ def test_what_is_a_database_becomes_its_users_alone(tmp_path):
         assert file.stat().st_mode & 0o777 == 0o600
         file.write_bytes(b"")  # as one that somebody makes just now
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_of_a_file_that_could_not_be_written_nothing_is_left(tmp_path, monkeypatch, is_new):
+    """On a full disk a part of it stayed, under a name that nobody knows: of a kit, of a key."""
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def write(path):
+        read_or_create(path, lambda: b"key") if is_new else replace_file(path, b"key")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        write(tmp_path / "secret")
+    assert list(tmp_path.iterdir()) == []

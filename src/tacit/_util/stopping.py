@@ -174,14 +174,41 @@ def replace_file(path: Path, content: bytes) -> None:
     _keep_folder(path.parent)
 
 
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that anybody may read, whole or not at all: until then what was there stays.
+    Where it cannot be, the `OSError` names it.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_bytes(content)
+        os.replace(draft, path)
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(path)) from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def rename_file(draft: Path, path: Path) -> None:
+    """Give a file another name, which takes no room; `FileExistsError`: something has it."""
+    os.link(draft, path)
+    _keep_folder(path.parent)
+    draft.unlink()
+
+
 def _write_draft(path: Path, content: bytes) -> str:
-    """The name of a file beside `path` with its content to be, on disk."""
+    """The name of a file beside `path` with its content to be, on disk; where that cannot be, as
+    on a full one, nothing is left.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}")
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(draft)
+        raise
     return draft
 
 

@@ -236,10 +236,15 @@ def made_up_owners(most: int, rows: int) -> int:
     >>> made_up_owners(3000, 4), made_up_owners(3000, 10_000)
     (3000, 104)
     """
+    check_owner_rows(rows)
+    return min(most, _MADE_UP // rows)
+
+
+def check_owner_rows(rows: int) -> None:
+    """Refuse more rows of each owner than made-up ones have."""
     if not rows <= _MOST_ROWS:
         few = f"at most {_MOST_ROWS:,}; owners with more rows than that are sites"
         raise bad("rows_per_owner", few, rows)
-    return min(most, _MADE_UP // rows)
 
 
 def next_question(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 
-from tacit._util.checks import one_of
 from tacit._util.file_checks import Heading, some_of
 from tacit._util.kernels import in_arrays
 from tacit._util.stopping import ends_in_order, on_interrupt
@@ -22,7 +21,6 @@ from tacit.algorithms.gradient_trees import Growth
 from tacit.algorithms.outlook import Outlook, look_ahead
 from tacit.algorithms.public_baseline import PublicModel, fit_public
 from tacit.algorithms.question import Population
-from tacit.algorithms.site_weights import COMBINE
 from tacit.cli._fit_report import (
     Evaluation,
     FitResult,
@@ -46,16 +44,13 @@ from tacit.data.table_rows import (
     read_targets,
 )
 from tacit.estimators.boosting import PrivateBoosting
-from tacit.estimators.classifier import FEATURES, PrivateClassifier
+from tacit.estimators.classifier import PrivateClassifier
 from tacit.estimators.peers import PeerEnsemble
 from tacit.estimators.planning import Plan, measures_of_own
 from tacit.estimators.set_aside import DataWarning
 from tacit.estimators.site_regressor import SiteEnsembleRegressor
 from tacit.estimators.sites import SiteEnsemble
 from tacit.learners.owners import learner_or_simulation
-from tacit.learners.peers.alike import LISTENING
-from tacit.learners.sites.train import PRIVACY
-from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import drawing_order, stream_of
 
 if TYPE_CHECKING:
@@ -109,7 +104,7 @@ class FitRequest:
 def carry_out(request: FitRequest, screen: Screen) -> None:
     """Read, tell what to expect, ask, save, test, and tell what came of it."""
     began = time.monotonic()
-    check_names(request.options)
+    estimator_of(request, None).check_parameters()
     files, roles, pace, console = request.files, request.roles, Pace(), screen.console
     try:
         with steps(screen, WEIGHTS["read"] + WEIGHTS["own"] + WEIGHTS["plan"], pace) as step:
@@ -240,21 +235,13 @@ def _read(request: FitRequest) -> "tuple[Sample, OwnerTable | FileOwners, str]":
     return sample, replace(owned, notes=(*owned.notes, *told)), ""
 
 
-def check_names(given: Mapping[str, Any]) -> None:
-    """Refuse options that name nothing, before a file is read; others are left out (None)."""
-    known = {"features": FEATURES, "combine": COMBINE, "privacy": PRIVACY, "listen_to": LISTENING}
-    for option, names in known.items():
-        if given[option] is not None:
-            one_of(option, given[option], names)
-    if given["mechanism"] is not None:
-        mechanism_by_name(given["mechanism"], ("auto",))
-
-
-def estimator_of(request: FitRequest, schema: Schema) -> Any:
-    """The estimator of a method with the options that were given."""
+def estimator_of(request: FitRequest, schema: Schema | None) -> Any:
+    """The estimator of a method with the options that were given; without a schema for a look at
+    these, before a file is read.
+    """
     chosen = request.chosen
     options = {option: value for option, value in request.options.items() if value is not None}
-    if chosen.two_classes and len(schema.classes) != 2:
+    if schema is not None and chosen.two_classes and len(schema.classes) != 2:
         raise ValueError(
             f"--method {request.method} learns two classes, and the label has "
             f"{len(schema.classes)}: choose another --method, or a label of two classes"

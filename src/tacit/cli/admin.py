@@ -28,7 +28,8 @@ app = typer.Typer(
 Database = Annotated[
     str, typer.Option(help="sqlite:///FILE or postgresql://...", envvar="TACIT_DATABASE")
 ]
-_FILE, _CENTURY = "sqlite:///", 36_525  # of which the second is days
+_FILE = "sqlite:///"
+_MINUTE, _CENTURY = 1 / (24 * 60), 36_525  # in days
 HERE = f"{_FILE}campaign.db"
 StateFolder = Annotated[Path, typer.Option(help="The campaign's folder, as tacit serve has it.")]
 Which = Annotated[
@@ -236,7 +237,7 @@ def tokens(
     Example:
         tacit admin tokens --new 5 --days 30 --database sqlite:///running.db
     """
-    from tacit.service.coordinator.records import OPERATOR, is_listed_token
+    from tacit.service.coordinator.records import OPERATOR, WITHDRAW, is_listed_token
 
     if withdraw is not None and withdraw != "all" and not is_listed_token(withdraw):
         raise ValueError(f"withdraw must be a token as it is listed, or all, got {withdraw!r}")
@@ -244,7 +245,7 @@ def tokens(
     with open_records(database, campaign) as (records, store):
         if withdraw is not None:  # before new ones are made, which are told to be used
             gone = records.withdraw_tokens("" if withdraw == "all" else withdraw)
-            records.note_command("withdraw", f"{gone} tokens")
+            records.note_command(WITHDRAW, f"{gone} tokens")
         made = store.make_tokens(new, expires=until, maker=OPERATOR)
         if made:
             records.note_command("tokens", f"{new} tokens")
@@ -412,8 +413,10 @@ def _moment(at: float) -> str:
 
 def expiry(days: float | None) -> float | None:
     """The moment after so many days, in seconds since 1970; None: never."""
-    if days is None or 0 <= days <= _CENTURY:
+    if days is None or _MINUTE <= days <= _CENTURY:
         return None if days is None else time.time() + 86400 * days
+    if days < _MINUTE:
+        raise bad("days", "at least a minute, 0.0007: nobody could come with such tokens", days)
     raise bad("days", f"at most {_CENTURY:,}; leave it out for ever", days)
 
 

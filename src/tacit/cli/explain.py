@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from tacit._util.checks import in_digits, one_of
 from tacit._util.file_checks import check_file, check_table, check_writable
+from tacit._util.stopping import write_whole
 from tacit.cli._options import Decimal, Encoding, optional_key
 from tacit.cli._output import Screen, table_of, visible
 
@@ -278,7 +279,7 @@ def export(
     elif ending == ".json":
         from tacit.estimators.export import json_form
 
-        out.write_text(json_form(saved), encoding="utf-8")
+        write_whole(out, json_form(saved).encode())
     else:
         from tacit.data.table_file import open_rows
         from tacit.estimators.export import CardFacts, card_of

@@ -72,7 +72,8 @@ def owner(
 ) -> None:
     """Go by another key in a campaign, which the present one signs for. Stop tacit join first, and
     start it again. The ledger and what is left of the budget stay as they are. A peer's new key
-    speaks from the next turn on; the others check that both keys signed it.
+    speaks from the next turn on, so it is replaced once in a turn; the others check that both keys
+    signed it.
 
     Example:
         tacit identity owner https://host:8443 --home tacit-owner

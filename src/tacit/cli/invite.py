@@ -11,8 +11,6 @@ import json
 import re
 import ssl
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
@@ -23,7 +21,9 @@ from typing import Annotated, Any
 import typer
 
 from tacit._util.checks import bad
+from tacit._util.file_checks import check_file
 from tacit._util.stopping import read_or_create
+from tacit.cli._kit_files import UNFINISHED, alone_with, draft_of, drafts, find_kept, finish
 from tacit.cli._options import key_of
 from tacit.cli._output import Screen
 from tacit.mechanisms.streams import rational
@@ -33,6 +33,7 @@ from tacit.service.protocol.handshake import check_url
 
 SUFFIX = ".kit"
 _NAME = re.compile(r"[\w][\w .-]{0,99}")
+_LONGEST_NAME = 200
 _ENTRIES = {"campaign", "name", "url", "campaign_key", "certificates", "tokens", "policy"}
 _LISTS = {"certificates", "tokens"}
 _STEPS = """\
@@ -142,6 +143,11 @@ class Way:
         if "://" in where:
             return cls(where, key, authority, patience)
         file = Path(where)
+        if file.suffix == UNFINISHED and file.exists():
+            raise ValueError(
+                f"{file} is no kit yet: the tacit invite that made it was stopped, and its tokens "
+                "may be unknown; whoever made it gives the same command again"
+            )
         kit = Kit.read(file)
         return cls(
             kit.url, key or kit.campaign_key, authority, patience=patience, file=file, kit=kit
@@ -233,8 +239,8 @@ def invite(
     Example:
         tacit invite north south --url https://localhost:8443 --certificate server.pem
     """
-    from tacit.cli.admin import expiry, open_records
-    from tacit.service.coordinator.records import INVITE, OPERATOR
+    from tacit.cli.admin import expiry, find_campaign
+    from tacit.service.coordinator.records import INVITE, OPERATOR, WITHDRAW, Records
     from tacit.service.kinds import read_terms
 
     address = check_url("url", url)
@@ -243,51 +249,46 @@ def invite(
     if len(set(names)) < len(names):
         raise bad("names", "all different: a kit is for one", " ".join(names))
     files = [out / f"{_check_name(name)}{SUFFIX}" for name in names]
-    there = [str(file) for file in files if file.exists()]
-    if there:
-        raise _taken(", ".join(there))
-    with _all_or_none() as written, open_records(database, campaign) as (records, store):
-        standing = store.standing()
-        terms = read_terms(standing.terms)
-        helper = None if terms.servers is None else terms.servers[1]
-        policy = draft_policy(terms.template(), helper)
-        for name, file in zip(names, files, strict=True):
-            tokens = tuple(store.make_tokens(owners, expires=until, maker=OPERATOR))
-            kit = Kit(
-                terms.name,
-                name,
-                find_place(address, store.place),
-                campaign_key=standing.key,
-                certificates=pins,
-                tokens=tokens,
-                policy=policy,
-            )
-            text = kit.text(file)
-            if read_or_create(file, text.encode) != text.encode():
-                raise _taken(str(file))  # by another command, just now
-            written.append(file)
-            records.note_command(INVITE, f"{name}, {owners} tokens")
+    store = find_campaign(database, campaign)
+    records = Records(store)
+    with alone_with(out):
+        kept = find_kept(files)
+        left = [file for file in files if file not in kept]
+        stopped = [token for file in left for token in _tokens_of(draft_of(file))]
+        with drafts() as put, store.transaction():
+            standing = store.standing()
+            terms = read_terms(standing.terms)
+            helper = None if terms.servers is None else terms.servers[1]
+            policy = draft_policy(terms.template(), helper)
+            gone = sum(map(records.withdraw_tokens, sorted(map(store.hide, stopped))))
+            if gone:
+                records.note_command(WITHDRAW, f"{gone} tokens")
+            for file in left:
+                tokens = tuple(store.make_tokens(owners, expires=until, maker=OPERATOR))
+                kit = Kit(
+                    terms.name,
+                    file.stem,
+                    find_place(address, store.place),
+                    campaign_key=standing.key,
+                    certificates=pins,
+                    tokens=tokens,
+                    policy=policy,
+                )
+                put(file, kit.text(file).encode())
+                records.note_command(INVITE, f"{file.stem}, {owners} tokens")
+        finish(left)
     screen.tell(kits=files, campaign_key=standing.key.hex())
     for file in files:
-        screen.say(f"{file}: for {file.stem} alone, by a way that others do not read")
+        was_there = " (made before, by a command that was stopped)" if file in kept else ""
+        screen.say(f"{file}{was_there}: for {file.stem} alone, by a way that others do not read")
 
 
-@contextmanager
-def _all_or_none() -> Iterator[list[Path]]:
-    """Files that are written one by one: where one of them fails, or what is done with them, the
-    others go again, because nobody would know their tokens.
-    """
-    written: list[Path] = []
+def _tokens_of(draft: Path) -> tuple[str, ...]:
+    """The tokens of a kit that was not put in place."""
     try:
-        yield written
-    except BaseException:
-        for file in written:
-            file.unlink()
-        raise
-
-
-def _taken(names: str) -> ValueError:
-    return ValueError(f"{names} exist: delete them, or give other names or --out")
+        return Kit.read(draft).tokens
+    except ValueError:
+        return ()  # there is none, or somebody has changed it
 
 
 def find_place(address: str, place: str) -> str:
@@ -304,6 +305,7 @@ def find_place(address: str, place: str) -> str:
 
 def fingerprint(certificate: Path) -> bytes:
     """What tells a certificate (PEM) from all others."""
+    check_file(certificate, "a certificate (PEM)")
     try:
         return sha256(ssl.PEM_cert_to_DER_cert(_first(certificate.read_text()))).digest()
     except ValueError as problem:
@@ -318,6 +320,8 @@ def _first(text: str) -> str:
 def _check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(f"name must be letters, digits, space, '.', '_' or '-', got {name!r}")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise bad("name", f"at most {_LONGEST_NAME} bytes, of which a file has a name", name)
     return name
 
 

@@ -15,6 +15,7 @@ import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit._util.file_checks import check_writable
+from tacit._util.stopping import write_whole
 from tacit.cli._options import (
     FAILED,
     Authority,
@@ -241,8 +242,10 @@ def join(
         raise ValueError(str(problem)) from problem
     except KeyboardInterrupt:
         screen.stop(
-            f"what was released is charged in {folder / 'ledger.db'}; the same command goes on "
-            "from there"
+            "nothing was sent and nothing was charged"
+            if dry_run
+            else f"what was released is charged in {folder / 'ledger.db'}; the same command goes "
+            "on from there"
         )
     well = (
         _tell_preview(told, allowed, screen)
@@ -332,7 +335,7 @@ def model(
     if response.status_code != 200:
         raise ValueError(_NO_MODEL.get(response.status_code, _NO_MODEL[0]))
     open_model(response.content, key)  # which must have signed it
-    out.write_bytes(response.content)
+    write_whole(out, response.content)
     screen.tell(model=str(out), signed_by=key.hex())
     screen.say(f"{out} is the campaign's model, signed by {key.hex()}; tacit predict {out} uses it")
 
@@ -371,6 +374,7 @@ def leave(
         raise ValueError(f"{folder} is no home: give the one that joined with --home")
     log_to_stderr(as_json=False)
     kept, way = Home.at(folder), Way.to(url, None, authority, patience)
+    kept.check_named(owner)
 
     async def run() -> bool:
         link = way.link()

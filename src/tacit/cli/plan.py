@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from tacit._util.checks import one_of, positive
+from tacit._util.checks import bad, one_of, positive
 from tacit._util.file_checks import check_file, check_table
 from tacit._util.stopping import on_interrupt
 from tacit.cli._options import (
@@ -29,6 +29,7 @@ from tacit.cli._options import (
     check_target,
 )
 from tacit.cli._output import Screen, Steps, steps, table_of
+from tacit.cli.fit import FitMethod, method_of
 from tacit.sums import HOW, NOBODY, TRUSTS
 
 if TYPE_CHECKING:  # a wrong option or a missing file is told before any of it is loaded
@@ -96,6 +97,7 @@ def plan(
     check_target(method, target, target_range, trust or ())
     trusts = (NOBODY,) if target == NUMBERS else _trusts(method, trust)
     listening = _listening(method, listen_to)
+    _check_owners(method_of(method, target), method, owners)
     crowds = _crowds(owners, epsilon or (0.5, 1.0, 2.0, 4.0), trusts, rows_per_owner)
     with on_interrupt():
         from tacit._util.kernels import in_arrays
@@ -133,6 +135,16 @@ def plan(
         screen.stop(f"{len(plans)} of {len(crowds)} plans are done")
     if not collect:
         raise typer.Exit(DO_NOT_COLLECT)
+
+
+def _check_owners(chosen: FitMethod, method: str, owners: Sequence[int]) -> None:
+    """Refuse to plan for fewer or more than a fit asks."""
+    for count in owners:
+        if not chosen.least <= count:
+            raise bad("--owners", f"{chosen.least} or more with --method {method}", count)
+        if chosen.most is not None and not count <= chosen.most:
+            many = f"at most {chosen.most:,} with --method {method}; --method classifier has more"
+            raise bad("--owners", many, count)
 
 
 def _trusts(method: str, given: Sequence[str] | None) -> Sequence[str]:

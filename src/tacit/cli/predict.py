@@ -233,6 +233,8 @@ def predict(
             steps = (tally.expected + len(fitted.schema.classes)) * model.stat().st_size // 8
             with nullcontext() if steps > _STEPS else interpreted():
                 stopped = _write_all(said, f"predicting {file.path.name}", write, tally, screen)
+            # where no row is left, it was the last block after which it was to stop
+            is_whole = not stopped or (tally.rows >= tally.expected and next(said, None) is None)
         if not tally.rows and not stopped:
             raise ValueError(f"{data} has no rows")
     except BaseException as problem:
@@ -247,11 +249,12 @@ def predict(
                 "--out; nothing was kept"
             ) from None
         raise
-    if not stopped:
+    if is_whole:
         os.replace(draft, out)
-    _tell(tally, data, draft if stopped else out, time.monotonic() - began, screen)
+    _tell(tally, data, out if is_whole else draft, time.monotonic() - began, screen)
     if stopped:
-        screen.stop(f"the first {tally.rows:,} predictions are in {draft}")
+        which = "all" if is_whole else "the first"
+        screen.stop(f"{which} {tally.rows:,} predictions are in {out if is_whole else draft}")
 
 
 class _Said(NamedTuple):

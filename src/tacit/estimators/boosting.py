@@ -24,19 +24,19 @@ from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
     check_monitor,
-    check_trust,
     names_files,
     no_such_argument,
     predict_rows,
     public_pair,
     read_inputs,
 )
+from tacit.estimators.parameters import check_common, check_epsilon, check_trust
 from tacit.learners.learner import Facts, Learner
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners import learner_or_simulation, load_simulations
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import rational, stream_of
-from tacit.sums import HOW, NOBODY, TRUSTS
+from tacit.sums import HOW, NOBODY
 from tacit.sums.discrete_gaussian import all_of, compose_epsilon, each_of
 from tacit.sums.secure_sum import SIMULATED_SUMS, SecureSum, TwoServers
 
@@ -215,9 +215,8 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         check_monitor(monitor)
+        self.check_parameters()
         learner, stream = learner_or_simulation(self.learner), stream_of(self.random_state)
-        number_of_rounds(self.rounds)
-        judged = one_of("error", self.error, ("public", "owners"))
         mechanism = self.mechanism
         if mechanism != "auto":
             mechanism = mechanism_by_name(mechanism, ("auto",))
@@ -228,7 +227,7 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         self.public_frequencies_ = given.frequencies
         self.moved_values_, self.ignored_rows_ = given.moved, given.cohort.ignored
         known, cohort, epsilon = given.sample.public, given.cohort, given.epsilon
-        if one_of("trust", self.trust, TRUSTS) == HOW:
+        if self.trust == HOW:
             learner = learner.for_sums()
         self.facts_ = learner.facts(known)
         self.public_only_score_ = baseline_of(known, baseline).accuracy
@@ -236,11 +235,10 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         crowd = Population(len(cohort), float(np.max(epsilon)), 1, self.trust, self.delta)
         if mechanism == "auto" and learner.unsound and not crowd.summed:
             mechanism = _PUBLISHED
-        check_trust(crowd, mechanism, epsilon)
         everybody = crowd.summed and self.owners_per_round is None
         answers = self.rounds if everybody else 1  # what a dropped round cost is missing at the end
         terms = crowd.terms(learner.space(self.facts_), mechanism, epsilon, answers)
-        judge, sums = self._judge(judged, known, most)
+        judge, sums = self._judge(known, most)
         unsound = learner.unsound or ("" if sums is None else sums.unsound)
         cost = self._cost(crowd.epsilon, sums, most, sound=not unsound and mechanism != "none")
         charge = self._charge(cost, crowd.delta if crowd.summed else 0.0)
@@ -267,11 +265,25 @@ class PrivateBoosting(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # s
         self.guarantee_ = promise
         return self
 
-    def _judge(self, judged: str, known: Public, most: int) -> tuple[Judge, SecureSum | None]:
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant, before rows are looked at."""
+        check_common(self)
+        check_epsilon(self.epsilon)
+        learner_or_simulation(self.learner)
+        mechanism = self.mechanism
+        if mechanism != "auto":
+            mechanism = mechanism_by_name(mechanism, ("auto",))
+        check_trust(self.trust, self.delta, mechanism, self.epsilon)
+        _owners_each(self.owners_per_round, self.rounds, self.attempts, owners=1)
+        one_of("error", self.error, ("public", "owners"))
+        if self.error == "public" and self.sums is not None:
+            raise ValueError("sums must be given with error='owners', and only then")
+        if self.error == "owners":
+            _sums_of(self.sums, positive("error_epsilon", self.error_epsilon))
+
+    def _judge(self, known: Public, most: int) -> tuple[Judge, SecureSum | None]:
         """Who finds a base model's error, in `most` rounds, and by which sums."""
-        if judged == "public":
-            if self.sums is not None:
-                raise ValueError("sums must be given with error='owners', and only then")
+        if self.error == "public":
             return OwnSample(known), None
         budget = positive("error_epsilon", self.error_epsilon)
         return AllOwners(), _sums_of(self.sums, each_of(budget, most))

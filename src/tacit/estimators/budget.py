@@ -260,13 +260,17 @@ class Budgeted:
 
     budget: Budget | None
 
+    def check_budget(self) -> None:
+        """Refuse what is no budget."""
+        if not isinstance(self.budget, Budget | BudgetElsewhere | None):
+            raise TypeError(f"budget must be a Budget, as Budget(epsilon=2.0), got {self.budget!r}")
+
     def _charge(self, epsilon: Any, delta: float = 0.0, unit: str = "owner") -> Charge | None:
         """Charge a fit that costs at most this, and settle that when it has ended; None: no budget
         counts.
         """
+        self.check_budget()
         budget = self.budget or budget_around()
-        if not isinstance(budget, Budget | BudgetElsewhere | None):
-            raise TypeError(f"budget must be a Budget, as Budget(epsilon=2.0), got {budget!r}")
         warn_of_surroundings(charged=budget is not None)
         return None if budget is None else budget.charge_fit(self, epsilon, delta, unit)
 

@@ -17,7 +17,7 @@ from tacit._util.types import AnyArray, FloatArray
 from tacit.algorithms.gradient_trees import Growth, grow
 from tacit.algorithms.outlook import Outlook
 from tacit.algorithms.public_baseline import PublicModel
-from tacit.algorithms.question import DELTA, Population
+from tacit.algorithms.question import DELTA, Population, check_owner_rows
 from tacit.algorithms.refinement import Refined, discriminate, refine, rounds_in_words
 from tacit.data.schema import Schema
 from tacit.engines.inline import INLINE, Monitor, engine_at
@@ -28,18 +28,18 @@ from tacit.estimators.inputs import (
     accept_table,
     baseline_of,
     check_monitor,
-    check_trust,
     names_files,
     no_such_argument,
     predict_rows,
     public_pair,
     read_inputs,
 )
+from tacit.estimators.parameters import check_common, check_epsilon, check_trust
 from tacit.learners.learner import ShareQuery
 from tacit.learners.query import Answer
 from tacit.mechanisms.registry import mechanism_by_name
 from tacit.mechanisms.streams import stream_of
-from tacit.sums import NOBODY
+from tacit.sums import HOW, NOBODY
 
 FEATURES = ("auto", "linear", "products", "waves", "leaves", "trees")
 _NO_NOISE = 16.0  # epsilon that predictions assume where shares are reported as they are
@@ -221,6 +221,7 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         check_monitor(monitor)
+        self.check_parameters()
         chosen, stream = self._choices(), stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         given = read_inputs(self, X, y, owners=owners, public=public, stream=stream)
@@ -232,9 +233,6 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
         own = baseline_of(given.sample.public, known)
         expected = _NO_NOISE if chosen.mechanism == "none" else float(np.median(given.epsilon))
         crowd = Population(given.owners, expected, chosen.rows, self.trust, self.delta)
-        check_trust(crowd, chosen.mechanism, given.epsilon)
-        if crowd.summed and chosen.features not in ("auto", "trees"):
-            raise bad("features", 'auto or trees with trust="two servers"', chosen.features)
         price = inf if chosen.mechanism == "none" else given.epsilon
         charge = self._charge(price, crowd.delta if crowd.summed else 0.0)
         asked = {"public": given.sample.public, "crowd": crowd, "epsilon": given.epsilon}
@@ -258,6 +256,17 @@ class PrivateClassifier(ClassifierFace, BaseEstimator):  # type: ignore[misc]  #
             promise = under_two_servers(promise, crowd.epsilon, crowd.delta, rounds)
         self.guarantee_ = promise if engine.speakers else promise.without_reports
         return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant, before rows are looked at."""
+        check_common(self)
+        check_epsilon(self.epsilon)
+        chosen = self._choices()
+        summed = check_trust(self.trust, self.delta, chosen.mechanism, self.epsilon)
+        if summed and chosen.features not in ("auto", "trees"):
+            raise bad("features", f'auto or trees with trust="{HOW}"', chosen.features)
+        if chosen.algorithm != "trees":
+            check_owner_rows(chosen.rows)
 
     def _choices(self) -> "_Choices":
         """The parameters, each one of those that there are."""

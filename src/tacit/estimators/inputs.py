@@ -17,11 +17,10 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from tacit._util.checks import bad, positive
+from tacit._util.checks import positive
 from tacit._util.file_checks import some_of
 from tacit._util.types import AnyArray, BoolArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import PublicModel, fit_public
-from tacit.algorithms.question import Population
 from tacit.data.cohort import Cohort, LateRows, Public
 from tacit.data.number_target import NumberSchema
 from tacit.data.owner_names import NOBODY, note_nameless, read_names
@@ -38,6 +37,7 @@ from tacit.data.table import (
 from tacit.data.table_file import TableFile
 from tacit.data.values import as_floats
 from tacit.estimators.guarantee import Source
+from tacit.estimators.parameters import check_schema
 from tacit.estimators.set_aside import (
     DataWarning,
     PublicPart,
@@ -47,7 +47,6 @@ from tacit.estimators.set_aside import (
     warn_user,
 )
 from tacit.mechanisms.streams import Stream
-from tacit.sums import HOW
 
 if TYPE_CHECKING:  # a fit without files does without
     from tacit.data.owner_blocks import BlockedCohort
@@ -191,15 +190,6 @@ def baseline_of(public: Public, given: PublicModel | None) -> PublicModel:
     return given
 
 
-def check_trust(crowd: Population, mechanism: str, epsilon: float | FloatArray) -> None:
-    """Refuse what sums of two servers do not have: a mechanism at owners, an epsilon of each."""
-    if crowd.summed and mechanism != "auto":
-        raise bad("mechanism", f'auto with trust="{HOW}": the servers add the noise', mechanism)
-    if crowd.summed and np.ndim(epsilon) != 0:
-        shape = np.shape(epsilon)
-        raise ValueError(f'epsilon must be one number with trust="{HOW}", got an array of {shape}')
-
-
 def accept_pair(estimator: Any, public: Any) -> tuple[Any, AnyArray]:
     """Public rows and labels, given as a pair (X0, y0). Named columns need not be in the order of
     owners', who must have all of them, unless a schema says which ones count.
@@ -255,11 +245,7 @@ def accept_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     frame does not. Columns of a file, of Arrow and of a mapping are found by name: more than those
     of the schema do not matter. Every value is read by itself.
     """
-    if not (estimator.schema is None or isinstance(estimator.schema, Schema)):
-        raise TypeError(
-            f"schema must be a Schema or None, got {estimator.schema!r}: "
-            "tacit.data.sample.read_schema reads one from a file"
-        )
+    check_schema(estimator.schema)
     if is_frame(X):
         table = _of_some_size(keep_frame(X))
         if hasattr(X, "iloc") or hasattr(X, "to_arrow"):  # scikit-learn knows their names

@@ -34,6 +34,7 @@ from tacit.estimators.inputs import (
     rows_of_files,
 )
 from tacit.estimators.own_models import PeerModel
+from tacit.estimators.parameters import check_common
 from tacit.estimators.peer_methods import (
     METHODS,
     Method,
@@ -58,7 +59,7 @@ from tacit.learners.peers.alike import (
     part_for,
     telling_columns,
 )
-from tacit.learners.peers.cells import Cells
+from tacit.learners.peers.cells import Cells, number_of_bins
 from tacit.learners.peers.own_model import RHO, RIDGE, SCHEMES, PublishedScheme
 from tacit.learners.peers.peer_model import (
     Additive,
@@ -214,10 +215,10 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
         check_monitor(monitor)
-        self._check()
+        self.check_parameters()
+        stream = stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         X, y, owners, public = rows_of_files(self, X, y, owners=owners, public=public)
-        stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = owner_names(owners, len(labels))
@@ -459,7 +460,13 @@ class PeerEnsemble(ClassifierFace, BaseEstimator):  # type: ignore[misc]  # scik
                 "it was fitted"
             )
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant, before rows are looked at."""
+        check_common(self)
+        for each in self.epsilon.values() if isinstance(self.epsilon, Mapping) else [self.epsilon]:
+            budget_of(each)
+        number_of_bins(self.bins)
+        whole("rounds", self.rounds, 1)
         if self.method not in METHODS:
             load_simulations()
         one_of("method", self.method, (*METHODS, *SCHEMES))

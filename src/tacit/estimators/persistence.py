@@ -11,7 +11,6 @@ signed file that was changed is refused whether a key is given or not.
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 import tacit
 from tacit._util.checks import bad
 from tacit._util.file_checks import check_place
+from tacit._util.stopping import write_whole
 from tacit._util.types import FloatArray
 from tacit.data.number_target import NumberSchema, Range  # noqa: F401 - such a schema can be read
 from tacit.data.schema import Schema
@@ -173,13 +173,7 @@ class Savable:
         where it is set, is the name of the column that the model predicts.
         """
         content = self.content()
-        target = check_place(Path(path))
-        draft = target.with_name(f"{target.name}.{os.getpid()}.part")
-        try:
-            draft.write_bytes(encode(content))
-            os.replace(draft, target)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_whole(check_place(Path(path)), encode(content))
 
     def content(self) -> SavedModel:
         """What `save` writes: the model, and what a reader should know of it."""

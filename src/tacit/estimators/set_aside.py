@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from tacit._util.checks import bad, positive
 from tacit._util.types import AnyArray, BoolArray, IntArray
 from tacit.data.owner_names import conform_owners
 from tacit.data.sample import Sample
 from tacit.data.table import UserTable, is_known, type_columns
 from tacit.estimators.guarantee import Source
+from tacit.estimators.parameters import check_fraction
 from tacit.mechanisms.streams import Stream, drawing_order
 
 _LEAST = 10  # owners to set aside, unless that is more than half
@@ -137,8 +137,7 @@ def set_aside(classes: IntArray, owners: IntArray, fraction: float, stream: Stre
     >>> int(set_aside(np.arange(100) % 2, np.arange(100), 0.2, seeded(1)).sum())
     20
     """
-    if not positive("public_fraction", fraction) < 1:
-        raise bad("public_fraction", "a number between 0 and 1", fraction)
+    check_fraction(fraction)
     size = int(owners.max()) + 1
     if size < 2:
         raise ValueError(

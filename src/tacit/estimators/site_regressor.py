@@ -152,6 +152,8 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
     True
     """
 
+    _numbers = True
+
     def __init__(
         self,
         *,
@@ -205,9 +207,10 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
+        self.check_parameters()
+        stream = stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         X, y, owners, public = rows_of_files(self, X, y, owners=owners, public=public, numbers=True)
-        stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         targets = accept_labels(self, table, y, finite=public is None)
         if targets.dtype.kind in "mM":
@@ -241,6 +244,12 @@ class SiteEnsembleRegressor(RegressorMixin, SiteModels):  # type: ignore[misc]
         self._ensemble(inputs, stream)
         self.public_only_score_ = self.model_.public_only_score(known.y, inputs.bounds)
         return self
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant, before rows are looked at."""
+        super().check_parameters()
+        if self.target_range is not None:
+            _range_of(self.target_range)
 
     def predict(self, X: Any) -> FloatArray:
         """Targets, inside the public range."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from tacit._util.checks import bad, one_of, positive
+from tacit._util.checks import bad, one_of, positive, whole
 from tacit._util.types import AnyArray, FloatArray, IntArray
 from tacit.algorithms.public_baseline import fit_public
 from tacit.algorithms.question import DELTA, Population
@@ -27,7 +27,6 @@ from tacit.estimators.inputs import (
     accept_rows,
     accept_sample,
     accept_table,
-    check_trust,
     epsilons_of,
     label_numbers,
     names_files,
@@ -37,6 +36,7 @@ from tacit.estimators.inputs import (
     public_pair,
     rows_of_files,
 )
+from tacit.estimators.parameters import check_common, check_epsilon, check_trust
 from tacit.estimators.set_aside import draw_sample
 from tacit.learners.models.scores import ScoreModel
 from tacit.learners.sites.losses import loss_of
@@ -44,6 +44,9 @@ from tacit.learners.sites.projection import LinearModel, winners
 from tacit.learners.sites.train import PRIVACY, TrainSite
 from tacit.mechanisms.streams import Stream, stream_of
 from tacit.sums import NOBODY
+
+# the parameters that there are without two servers alone, as they are by default
+_OF_SUMS = {"combine": "guarded", "privacy": "objective", "loss": "auto", "ridge": "auto"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +73,7 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
     """
 
     _fitted_model = "linear_"
+    _numbers: ClassVar[bool] = False  # whether targets are
     _saved: ClassVar[Mapping[str, Any]] = {"public_only_score_": float, "query_": TrainSite | None}
     model_: Any  # how sites were combined, or sums refined
     query_: Any  # what sites were asked, and
@@ -107,10 +111,24 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         self.engine = engine
         self.random_state = random_state
 
-    def _ensemble(self, given: SiteInputs, stream: Stream) -> None:
-        """Ask the sites, combine their models with the public rows; sets what fit leaves behind."""
+    def check_parameters(self) -> None:
+        """Refuse parameters that cannot be meant, before rows are looked at."""
+        check_common(self)
+        check_epsilon(self.epsilon)
         one_of("combine", self.combine, COMBINE)
         one_of("privacy", self.privacy, PRIVACY)
+        loss_of(self.loss, numbers=self._numbers)
+        ridge_of(self.ridge)
+        if self.components is not None:
+            whole("components", self.components, 1)
+        if not check_trust(self.trust, self.delta, "auto", self.epsilon):
+            return
+        for name, value in _OF_SUMS.items():
+            if getattr(self, name) != value:
+                raise bad(name, f"{value!r} with trust={self.trust!r}", getattr(self, name))
+
+    def _ensemble(self, given: SiteInputs, stream: Stream) -> None:
+        """Ask the sites, combine their models with the public rows; sets what fit leaves behind."""
         self.sites_, X0, y0 = np.unique(given.names), given.X0, given.y0
         epsilon = epsilons_of(self.epsilon, len(self.sites_), "sites")
         menu = tuple(np.unique(epsilon).tolist())
@@ -155,11 +173,6 @@ class SiteModels(EstimatorFace, BaseEstimator):  # type: ignore[misc]  # scikit-
         """Add up what the model of the public rows gets wrong over the records of all sites, and
         refine it; sets what fit leaves behind.
         """
-        check_trust(crowd, "auto", self.epsilon)
-        only = {"combine": "guarded", "privacy": "objective", "loss": "auto", "ridge": "auto"}
-        for name, value in only.items():
-            if getattr(self, name) != value:
-                raise bad(name, f"{value!r} with trust={crowd.trust!r}", getattr(self, name))
         public = Public(given.X0, given.y0, given.classes)
         own = fit_public(public)
         sites = Cohort.of(given.X, given.y, given.names)
@@ -311,9 +324,10 @@ class SiteEnsemble(ClassifierFace, SiteModels):
         """
         if unknown:
             raise no_such_argument(f"{type(self).__name__}.fit", *unknown)
+        self.check_parameters()
+        stream = stream_of(self.random_state)
         public = public_pair(public, X_public, y_public)
         X, y, owners, public = rows_of_files(self, X, y, owners=owners, public=public)
-        stream = stream_of(self.random_state)
         table = accept_rows(self, X, public)
         labels = accept_labels(self, table, y, finite=public is None and self.schema is None)
         names = owner_names(owners, len(labels))

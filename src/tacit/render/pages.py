@@ -18,6 +18,7 @@ import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from tacit._util.checks import in_digits
+from tacit._util.stopping import write_whole
 from tacit.render.document import Chart, Document, Figures, Line, Paragraph, Part, Table
 from tacit.render.drawing import Curve, Drawing, as_table, draw, short, upright_axis, widen
 
@@ -70,7 +71,7 @@ def write_report(document: Document, folder: Path) -> bool:
 def write_page(document: Document, path: Path) -> None:
     """Write the page; its folder is made where there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page_of(document), encoding="utf-8")
+    write_whole(path, page_of(document).encode())
 
 
 def page_of(document: Document) -> str:
@@ -170,7 +171,7 @@ def write_markdown(
         chart: Path(relpath(picture, path.parent)).as_posix()
         for chart, picture in (pictures or {}).items()
     }
-    path.write_text(markdown_of(document, links), encoding="utf-8")
+    write_whole(path, markdown_of(document, links).encode())
 
 
 def markdown_of(document: Document, links: Mapping[Chart, str] | None = None) -> str:

@@ -70,7 +70,8 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
             wrong.clear()
 
             page.get_by_label("Admin key").fill(ADMIN)
-            page.keyboard.press("Enter")  # the keyboard is enough
+            page.keyboard.press("Tab")  # the keyboard is enough
+            page.keyboard.press("Enter")
             page.get_by_text("Done.", exact=True).wait_for()
             assert page.locator("#told.warning").count() == 0
             assert page.get_by_label("Admin key").input_value() == ""
@@ -127,6 +128,25 @@ def test_a_campaign_begun_watched_and_finished_in_the_browser(seen, tmp_path):
                 == ""
             )
             assert wrong == []
+
+
+def test_enter_in_the_field_of_the_key_steers_nothing(seen, tmp_path):
+    """It pressed "Begin or go on", which cannot be taken back."""
+    service = running(folder_of(tmp_path, text=TEXT))
+    Records(service.store).note(Act("ada", "state", "", "", "200"))
+    with serve(service.app) as url:
+        page, wrong = watched(seen, url)
+        page.goto(url)
+        page.get_by_label("Admin key").fill(ADMIN)
+        page.keyboard.press("Enter")
+        page.get_by_text("1 lines, the latest first.").wait_for()
+        assert service.store.standing().state == "enrolling"
+        assert "Enter shows the log" in page.locator("#keyhelp").inner_text()
+        page.get_by_label("Admin key").fill("")
+        page.get_by_role("button", name="Begin or go on").click()
+        assert page.locator("#key:invalid:focus").count() == 1  # it was not sent without a key
+        assert service.store.standing().state == "enrolling"
+        assert wrong == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,8 +1,11 @@
 """The page: what it says, that it escapes, and that its pictures and predictions are right."""
 
 import asyncio
+import json
 import re
+import subprocess
 from html.parser import HTMLParser
+from importlib import resources
 
 import httpx
 import numpy as np
@@ -22,6 +25,7 @@ from tacit.service.coordinator.page import chart_of, page, sentence
 from tacit.service.coordinator.status import View, accuracy
 from tacit.service.protocol.handshake import REHEARSAL
 from tacit.service.protocol.web import static_files
+from tests.clients.campaigns import node
 from tests.service.coordinator.made import (
     ADMIN,
     CAMPAIGN,
@@ -159,6 +163,67 @@ def test_the_page_is_in_order_for_keyboards_and_readers():
     assert outline.tags.count("h3") == 2  # of the chart, and of what is not protected
     assert len(outline.ids) == len(set(outline.ids))
     assert set(outline.references) <= set(outline.ids)
+
+
+def test_enter_in_the_field_of_the_key_steers_nothing():
+    """It presses the first button that submits, as HTML says, which began the campaign: that cannot
+    be taken back.
+    """
+    form = page(figures(state="enrolling")).partition('<form id="admin"')[2].partition("</form>")[0]
+    buttons = re.findall("<button[^>]*>", form)
+    assert ['type="button"' in each for each in buttons] == [
+        'name="state"' in each for each in buttons
+    ]
+    first = next(each for each in buttons if 'type="button"' not in each)
+    assert 'name="show"' in first
+    assert "Enter shows the log, and changes nothing." in form
+
+
+PRESSED = """
+const asked = [], listening = {};
+let hasKey = true;
+const element = (more = {}) => ({
+  dataset: { root: "" }, classList: { toggle() {} }, setAttribute() {}, replaceChildren() {},
+  append() {}, addEventListener: (what, then) => { listening[more.value ?? what] = then; }, ...more,
+});
+const states = ["running", "paused", "ended"].map((value) => element({ name: "state", value }));
+const form = element({
+  elements: { key: { value: "the key", select() {} } },
+  querySelectorAll: () => states,
+  reportValidity: () => hasKey,
+});
+globalThis.document = {
+  getElementById: (id) => (id === "admin" ? form : element()),
+  querySelectorAll: () => [],
+  dispatchEvent() {},
+};
+globalThis.Event = class {};
+globalThis.confirm = () => true;
+globalThis.location = { origin: "" };
+globalThis.fetch = async (address, given) => {
+  asked.push([given.method ?? "GET", address, given.body ?? ""]);
+  return { ok: false, status: 403 };
+};
+require(process.argv[1]);
+(async () => {
+  listening.submit({ preventDefault() {}, submitter: { name: "show", value: "acts" } });
+  for (const each of states) await listening[each.value]();
+  hasKey = false;
+  await listening.running();
+  console.log(JSON.stringify(asked));
+})();
+"""
+
+
+def test_the_script_steers_by_a_press_and_looks_by_what_is_submitted():
+    file = str(resources.files("tacit.service.coordinator") / "static" / "admin.js")
+    done = subprocess.run([node(), "-e", PRESSED, file], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [
+        ["GET", "/v1/admin/acts?limit=50", ""],
+        ["POST", "/v1/admin/state", "running"],
+        ["POST", "/v1/admin/state", "paused"],
+        ["POST", "/v1/admin/state", "ended"],
+    ]
 
 
 def test_names_from_outside_are_escaped_and_nothing_is_inline():

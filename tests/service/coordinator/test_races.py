@@ -16,7 +16,7 @@ from benchmarks.doorstep import report_to
 from benchmarks.loopback import serve
 from benchmarks.templates import campaigns
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from tacit.learners.query import PURPOSE, Invitation
 from tacit.service.coordinator import peers
@@ -24,6 +24,7 @@ from tacit.service.coordinator.intake import Intake, Outcome
 from tacit.service.coordinator.keys import CampaignKeys, PeerRenewals, renew_signatures
 from tacit.service.coordinator.owner_api import Admission, Enrolment, Newcomer
 from tacit.service.coordinator.records import Records
+from tacit.service.coordinator.sql import hold
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -33,6 +34,7 @@ from tacit.service.coordinator.tables import (
     StoreError,
     contradictions,
     outcomes,
+    owners,
     renewals,
     token_hash,
     tokens,
@@ -332,12 +334,12 @@ def test_a_peer_that_says_three_things_at_once_is_a_failure_to_nobody(store, oth
     assert rows(store, contradictions) == 1
 
 
-def put(store, campaign, number, owner_ids):
+def put(store, campaign, number, owner_ids, *, spend=True):
     """A question that is put to some owners; its invitation."""
     query = next(each for each in campaigns() if each.relay is None and not each.servers).example()
     asked = Invitation("trial", number, int(time.time()) + 60, bytes([number]) * 32, query)
     data = sign(asked, PURPOSE, campaign)
-    store.ask(Question(number, asked.digest, data, OPEN, 0.0, 60.0, None), owner_ids, spend=True)
+    store.ask(Question(number, asked.digest, data, OPEN, 0.0, 60.0, None), owner_ids, spend=spend)
     return asked
 
 
@@ -368,6 +370,126 @@ def test_words_about_two_questions_in_two_orders_keep_nobody_waiting(store, othe
     with ThreadPoolExecutor(1) as pool:
         assert first.write(words[::-1]) == [Outcome.COUNTED] * 2
         assert told[0].result(timeout=60) == [Outcome.REPEATED] * 2
+
+
+class Talking:
+    """Two peers who were asked so many questions each, in turn, and what each of them signs."""
+
+    def __init__(self, store, rounds, campaign=None):
+        self.campaign, self.store = campaign or Ed25519PrivateKey.generate(), store
+        self.keys = [Ed25519PrivateKey.generate() for _ in range(2)]
+        self.names = [public_bytes(key.public_key()).hex() for key in self.keys]
+        for place, name in enumerate(self.names):
+            assert enrol(store, name, TOKENS[2 + place], f"peer {place}")
+        self.ids = store.owners_waiting()[-2:]
+        self.asked = [self.put(number) for number in range(1, 2 * rounds + 1)]
+
+    def put(self, number, store=None):
+        """A question to the peer whose turn it is."""
+        whose = [self.ids[(number - 1) % 2]]
+        return put(store or self.store, self.campaign, number, whose, spend=False)
+
+    def word(self, asked):
+        """Another one with each call."""
+        place = (asked.number - 1) % 2
+        said = Spoken(asked.digest, report_to(asked))
+        return self.names[place], sign(said, SPOKEN, self.keys[place])
+
+    def at(self, worker):
+        return peers.Testimony(worker, Intake(worker, self.campaign.public_key()))
+
+    def say_all(self):
+        """Everybody answers, and all questions are closed."""
+        words = [self.word(asked) for asked in self.asked]
+        assert self.at(self.store).write(words) == [Outcome.COUNTED] * len(words)
+        for asked in self.asked:
+            self.store.close_question(asked.number, CLOSED)
+
+
+def beside(monkeypatch, testimony, batch, other):
+    """What became of a batch, and what `other` said, which began after its first word."""
+    take, told = testimony._take, list[Future[object]]()
+
+    def take_slowly(*args):
+        outcome = take(*args)
+        if not told:
+            told.append(pool.submit(other))
+            time.sleep(0.3)  # until it waits
+        return outcome
+
+    monkeypatch.setattr(testimony, "_take", take_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        return testimony.write(batch), told[0].result(timeout=60)
+
+
+def test_two_who_lie_in_two_batches_keep_nobody_waiting(store, other, monkeypatch):
+    """Each batch had left one of them out, and waited for the other: all whose words were in one of
+    them were told to come again.
+    """
+    trial = Talking(store, rounds=2)
+    trial.say_all()
+    one = [trial.word(asked) for asked in trial.asked[:2]]
+    two = [trial.word(asked) for asked in trial.asked[:1:-1]]
+    later = partial(trial.at(other).write, two)
+    found = beside(monkeypatch, trial.at(store), one, later)
+    assert found == ([Outcome.CONTRADICTED] * 2, [Outcome.STRANGE] * 2)
+    assert rows(store, contradictions) == 2
+
+
+def test_who_is_left_out_and_lies_about_a_question_that_came_just_now(store, other, database):
+    """Who leaves it out held it and waited for the question, and who takes its words the other way
+    round.
+    """
+    trial, third = Talking(store, rounds=1), Store(database)
+    trial.say_all()
+    liar = trial.names[0]
+
+    def lie():
+        asked = trial.put(3, third)
+        return trial.at(third).write([trial.word(asked), trial.word(asked)])
+
+    with ThreadPoolExecutor(2) as pool:
+        with store.transaction() as connection:  # as whoever changes something about the owner
+            mine = store.mine(owners) & (owners.c.owner == liar)
+            connection.execute(update(owners).where(mine).values(held=""))
+            left = pool.submit(other.revoke, liar)
+            time.sleep(0.3)  # until it waits
+            said = pool.submit(lie)
+            time.sleep(1.0)
+        assert left.result(timeout=60)
+        assert Outcome.COUNTED not in said.result(timeout=60)[1:]
+    assert store.is_revoked(liar)
+    assert store.reports_of(3) == []
+    third.close()
+
+
+def test_who_lies_while_a_campaign_is_archived_is_not_in_the_way(tmp_path, database, monkeypatch):
+    """What it lied about was to be deleted, and it to be left out: each waited for the other."""
+    key = Ed25519PrivateKey.generate()
+    campaign, other = running(folder_of(tmp_path), database, key), Store(database)
+    store = campaign.store
+    store.add_tokens(TOKENS)
+    trial = Talking(store, 1, key)
+    trial.say_all()
+    assert store.end("rounds", b"model")
+    lies = [(trial.names[0], b"nothing"), *(trial.word(asked) for asked in trial.asked)]
+    later = Records(other).archive
+
+    def hold_slowly(*args):
+        held = hold(*args)
+        told.append(pool.submit(later))
+        time.sleep(0.3)  # until it waits
+        return held
+
+    told = list[Future[bool]]()
+    monkeypatch.setattr(peers, "hold", hold_slowly)
+    with ThreadPoolExecutor(1) as pool:
+        found = trial.at(store).write(lies)
+        assert found == [Outcome.MALFORMED, Outcome.CONTRADICTED, Outcome.CONTRADICTED]
+        assert told[0].result(timeout=60)
+    assert sum(rows(other, table) for table in OF_OWNERS) == 0
+    for each in (campaign, other):
+        each.close()
 
 
 def test_a_peers_new_key_keeps_no_other_campaign_waiting(store, other, database):

@@ -201,6 +201,42 @@ def _rows(owners):
     return rows(owners)
 
 
+def test_a_home_that_was_only_looked_from_is_for_nobody_yet(tmp_path):
+    """A dry run without --owners made it one of one owner, for good: the same command with them
+    wanted another home.
+    """
+    files(tmp_path)
+    home = Home.at(tmp_path / "home")
+    home.settle(None)
+    home.settle("patient")
+    assert (tmp_path / "home" / "owners").read_text() == "column patient"
+    home.pin(bytes(32), "https://there")
+    with pytest.raises(ValueError, match="is for column patient, not for one owner"):
+        home.settle(None)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="home must be a folder, and"):
+        Home.at(tmp_path / "file")
+
+
+def test_who_leaves_a_gateway_is_named_before_anything_is_sent(tmp_path):
+    """What was told was that "owner 'me'" is not enrolled, of a home in which there is none."""
+    for name, column, more, said in (
+        ("gateway", "patient", [], "is for column patient: say who, --owner NAME"),
+        ("single", None, ["--owner", "17"], "is for one owner: leave out --owner"),
+    ):
+        Home.at(tmp_path / name).settle(column)
+        words = ["leave", "http://127.0.0.1:1", "--home", str(tmp_path / name), "--patience", "0"]
+        assert said in str(cli(app, [*words, *more]).exception)
+
+
+def test_what_has_no_ledger_is_not_adopted(tmp_path):
+    """What was told is that "adopted.ledger.db" cannot be, which nobody had named."""
+    (tmp_path / "empty").mkdir()
+    words = ["ledger", "adopt", str(tmp_path / "empty"), "--home", str(tmp_path / "home")]
+    assert f"{tmp_path / 'empty'} has no ledger.db: give a" in str(cli(app, words).exception)
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
 def test_an_old_folder_is_moved_with_all_it_spent(tmp_path):
     old, home = old_folder(tmp_path / "old"), tmp_path / "home"
     with pytest.raises(LedgerError, match="tacit ledger adopt"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from Crypto.Hash import TurboSHAKE128
 
+VERSION = 18  # of the draft
 P64, P128 = 2**64 - 2**32 + 1, 2**128 - 7 * 2**66 + 1
 _ORDERS = {P64: 2**32, P128: 2**66}
 
@@ -116,7 +117,10 @@ class PlainPrio3:
 
     def xof(self, usage: int, context: bytes, seed: bytes, binder: bytes):
         tag = (
-            bytes([18, 0]) + self.algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big") + context
+            bytes([VERSION, 0])
+            + self.algorithm.to_bytes(4, "big")
+            + usage.to_bytes(2, "big")
+            + context
         )
         message = len(tag).to_bytes(2, "little") + tag + bytes([len(seed)]) + seed + binder
         return TurboSHAKE128.new(data=message, domain=1)

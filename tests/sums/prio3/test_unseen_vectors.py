@@ -330,7 +330,8 @@ def test_a_file_of_before_says_what_it_lacks(tmp_path):
     said = judged(tmp_path, "Prio3Count", old)
     assert said.passed is False
     assert (
-        said.detail == "no vector of this kind, or of another version of it: it has no 'operations'"
+        said.detail == "no vector of this kind, or of another version of the draft (this is "
+        "version 18): it has no 'operations'"
     )
     os.mkfifo(tmp_path / "Prio3Count_pipe.json")
     assert judge_file(tmp_path / "Prio3Count_pipe.json").detail == "no regular file"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tacit.sums.prio3.vectors import judge_file, judge_folder, main
+from tests.sums.prio3 import reference
 from tests.sums.prio3.make_vectors import FOLDER, vectors
 
 OURS = sorted(FOLDER.glob("*.json"))
@@ -118,6 +119,42 @@ def test_a_vector_with_anything_changed_fails(tmp_path):
     for what, other in spoiled(vector):
         path.write_text(json.dumps(other))
         assert judge_file(path).passed is False, what
+
+
+@pytest.mark.parametrize(
+    "name", [path.stem for path in OURS if path.stem != "Prio3BoundedVector_bad_element"]
+)
+def test_a_vector_of_another_version_is_told_by_its_version(name, tmp_path, monkeypatch):
+    """All that was said was "public_share differs", as of a mistake in ours."""
+    monkeypatch.setattr(reference, "VERSION", 12)
+    made, path = vectors()[name], tmp_path / f"{name}.json"
+    path.write_text(json.dumps(made))
+    verdict = judge_file(path)
+    assert verdict.passed is False
+    assert "it is of version 12 of the draft, and this is version 18" in verdict.detail
+
+
+def test_a_vector_that_may_be_of_another_version_is_said_to_be(tmp_path):
+    """Where other things than a number have changed: tags, parameters, names, lengths."""
+
+    def told(stem, **changed):
+        vector = json.loads((FOLDER / f"{stem}.json").read_text())
+        vector |= changed
+        (tmp_path / f"{stem}.json").write_text(json.dumps(vector))
+        verdict = judge_file(tmp_path / f"{stem}.json")
+        assert verdict.passed is False
+        return verdict.detail
+
+    maybe = "may be of another version of the draft: this is version 18"
+    assert maybe in told("Prio3Histogram_0", ctx="00")
+    reports = json.loads((FOLDER / "Prio3Histogram_0.json").read_text())["reports"]
+    short = [each | {"rand": each["rand"][: len(each["rand"]) // 2]} for each in reports]
+    assert maybe in told("Prio3Histogram_0", reports=short)
+    assert "of another version of the draft (this is version 18)" in told(
+        "Prio3Count_0", operations=[{"name": "shard"}]
+    )
+    first = reports[0] | {"public_share": "00" * (len(reports[0]["public_share"]) // 2)}
+    assert told("Prio3Histogram_0", reports=[first, *reports[1:]]) == "public_share differs"
 
 
 def test_a_bad_vector_that_is_good_fails(tmp_path):

@@ -23,6 +23,13 @@ ABSENT = -1  # the cell of an attribute that a participant does not hold
 _MOST_LEAVES = 1 << 16  # of one cut: finer than any attribute that is worth counting
 
 
+def number_of_bins(value: object) -> int:
+    """`value` as a number of cells that a number's range is cut into."""
+    if not 2 <= whole("bins", value, 2) <= _MOST_LEAVES:
+        raise bad("bins", f"at most {_MOST_LEAVES}", value)
+    return whole("bins", value, 2)
+
+
 @message("cells")
 @dataclass(frozen=True)
 class Cells:
@@ -42,8 +49,7 @@ class Cells:
     bins: int = 16
 
     def __post_init__(self) -> None:
-        if not 2 <= whole("bins", self.bins, 2) <= _MOST_LEAVES:
-            raise bad("bins", f"at most {_MOST_LEAVES}", self.bins)
+        number_of_bins(self.bins)
 
     def __len__(self) -> int:
         return len(self.schema.features)

@@ -160,7 +160,8 @@ def renew_signatures(store: Store, keys: CampaignKeys) -> None:
         old = Ed25519PublicKey.from_public_bytes(known.key)
         for table, purpose in ((questions, PURPOSE), (rosters, ROSTER)):
             mine = table.c.campaign == known.id
-            rows = connection.execute(select(table.c.number, table.c.data).where(mine)).all()
+            every = select(table.c.number, table.c.data).where(mine)
+            rows = connection.execute(every.order_by(table.c.number)).all()  # as all who hold some
             for row in rows:
                 place = signed_place(table, "data", known.id, row.number)
                 data = store.storage.open_signed(row.data, place)
@@ -194,7 +195,8 @@ class PeerRenewals:
             mine = select(campaign.c.state).where(self._store.mine(campaign))
             state = connection.execute(mine.with_for_update(key_share=True)).scalar_one()
             is_open = self._store.mine(questions) & (questions.c.state == OPEN)
-            connection.execute(select(questions.c.number).where(is_open).with_for_update()).all()
+            put = select(questions.c.number).where(is_open).order_by(questions.c.number)
+            connection.execute(put.with_for_update()).all()
             this = select(renewals.c.data).where(self._mine, renewals.c.old == owner)
             before = connection.execute(this).scalar()
             if before is not None:

@@ -24,7 +24,7 @@ from tacit.algorithms.peers import Peer, Roster
 from tacit.learners.query import tag_of
 from tacit.service.coordinator.intake import Intake, Outcome, Sent
 from tacit.service.coordinator.keys import PeerRenewals
-from tacit.service.coordinator.sql import leave_out, owner_statuses
+from tacit.service.coordinator.sql import hold, owner_statuses, revoke
 from tacit.service.coordinator.store import Store
 from tacit.service.coordinator.tables import (
     CLOSED,
@@ -262,21 +262,24 @@ class Testimony:
                 _read_word(owner, body) if owner in known else Outcome.STRANGE
                 for owner, body in batch  # and nothing of a stranger's was parsed
             ]
-            self._hold(connection, {word.digest for word in words if isinstance(word, Spoken)})
+            said = {word.digest for word in words if isinstance(word, Spoken)}
+            # all at once: any of them may be left out, whoever else is in a batch beside this one
+            are_open = hold(connection, self._store.id, known, said) if said else []
             return [
-                self._take(connection, owner, body, word) if isinstance(word, Spoken) else word
+                self._take(connection, owner, body, word, are_open)
+                if isinstance(word, Spoken)
+                else word
                 for (owner, body), word in zip(batch, words, strict=True)
             ]
 
-    def _hold(self, connection: Connection, digests: Collection[bytes]) -> None:
-        """Have the questions of a batch stay as they are, all at once and in one order: of two
-        batches with words about the same ones, neither waits for the other for ever.
-        """
-        these = self._store.mine(questions) & questions.c.digest.in_(sorted(digests))
-        held = select(questions.c.number).where(these).order_by(questions.c.number)
-        connection.execute(held.with_for_update()).all()
-
-    def _take(self, connection: Connection, owner: str, body: bytes, said: Spoken) -> Outcome:
+    def _take(
+        self,
+        connection: Connection,
+        owner: str,
+        body: bytes,
+        said: Spoken,
+        are_open: Collection[int],
+    ) -> Outcome:
         mine, about = self._store.mine, self._store.about
         live = mine(owners) & (owners.c.owner == owner) & owners.c.revoked.is_(False)
         # another worker was told what it is left out for; or it came before in this batch
@@ -301,7 +304,7 @@ class Testimony:
                 for column, data in (("first", first), ("second", body))
             }
             connection.execute(insert(contradictions).values(**row, owner=owner_id, **both))
-            leave_out(connection, self._store.id, owner)
+            revoke(connection, self._store.id, owner, are_open)
             log.warning("a peer has signed two reports to question %d: it is left out", number)
             return Outcome.CONTRADICTED
         if tag_of(said.digest) != said.report[1:7]:

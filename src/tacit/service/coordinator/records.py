@@ -56,6 +56,7 @@ from tacit.service.coordinator.tables import (
     contradictions,
     invitations,
     owners,
+    questions,
     reader_name,
     renewals,
     reports,
@@ -70,6 +71,7 @@ OWNER = "owner"  # who acts for itself
 OPERATOR = "operator"  # who types commands where the database is
 DONE, BEGUN, REFUSED = "200", "begun", "refused"  # outcomes of what is typed
 INVITE = "invite"  # about a name, and so many tokens
+WITHDRAW = "withdraw"  # about so many tokens
 TOKEN_DIGITS = 12  # of a token's hash: enough to tell tokens apart
 
 
@@ -199,7 +201,9 @@ class Records:
         key = Ed25519PublicKey.from_public_bytes(self._store.standing().key)
         figures = View(self._store, key).status()
         with self._store.transaction() as connection:
-            # all of them, and first, as whoever forgets one holds it: neither waits for ever
+            # all of them, and first, as whoever holds some does: neither waits for ever
+            put = select(questions.c.number).where(self._store.mine(questions))
+            connection.execute(put.order_by(questions.c.number).with_for_update()).all()
             every = select(owners.c.owner, owners.c.revoked).where(self._store.mine(owners))
             held = connection.execute(every.order_by(owners.c.id).with_for_update()).all()
             keys = [row.owner for row in held if not row.revoked]

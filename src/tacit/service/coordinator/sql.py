@@ -14,7 +14,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -474,12 +474,43 @@ def leave_out(connection: Connection, number: int, owner: str) -> bool | None:
     """Revoke an owner of a campaign: whether it took part until now; None: there is none. What it
     said to open questions is taken out; what is closed has been told to others, and stays.
 
-    The lock on open questions keeps this apart from reports being written and from closing; one
-    that was put to the owner while its row was waited for is looked for once more.
+    The lock on open questions keeps this apart from reports being written and from closing.
     """
-    mine = questions.c.campaign == number
-    is_open = select(questions.c.number).where(mine, questions.c.state == OPEN).with_for_update()
-    connection.execute(is_open).all()  # before the owner, in the order of everybody else
+    numbers = hold(connection, number, [owner])
+    return revoke(connection, number, owner, numbers)
+
+
+def hold(
+    connection: Connection, number: int, names: Collection[str], digests: Collection[bytes] = ()
+) -> list[int]:
+    """Until the end of the transaction the questions of a campaign that are open, and those with
+    one of these digests, stay as they are, and so do owners: which questions are open.
+
+    Whoever wants several rows takes questions first, then owners, each in the order of their
+    numbers, and none of either afterwards: of two that want the same, neither waits for the other
+    for ever. Where a question was put while an owner was waited for, all are let go and taken anew.
+    """
+    mine, now = questions.c.campaign == number, questions.c.state == OPEN
+    these = now | questions.c.digest.in_(sorted(digests)) if digests else now
+    put = select(questions.c.number).where(mine, these).order_by(questions.c.number)
+    named = (owners.c.campaign == number) & owners.c.owner.in_(sorted(names))
+    whose = select(owners.c.id).where(named).order_by(owners.c.id)
+    while True:
+        with connection.begin_nested() as taking:
+            held = set(connection.execute(put.with_for_update()).scalars())
+            connection.execute(whose.with_for_update(key_share=True)).all()
+            are_open = list(
+                connection.execute(select(questions.c.number).where(mine, now)).scalars()
+            )
+            if held >= set(are_open):
+                return are_open
+            taking.rollback()
+
+
+def revoke(
+    connection: Connection, number: int, owner: str, are_open: Collection[int]
+) -> bool | None:
+    """`leave_out` where the owner and the questions that `are_open` are held."""
     this = (owners.c.campaign == number) & (owners.c.owner == owner)
     gone = update(owners).where(this, owners.c.revoked.is_(False)).values(revoked=True)
     owner_id = connection.execute(gone.returning(owners.c.id)).scalar()
@@ -487,8 +518,7 @@ def leave_out(connection: Connection, number: int, owner: str) -> bool | None:
         return (
             None if connection.execute(select(owners.c.id).where(this)).first() is None else False
         )
-    numbers = list(connection.execute(is_open).scalars())
-    said = reports.c.question.in_(numbers) & (reports.c.owner == owner_id)
+    said = reports.c.question.in_(are_open) & (reports.c.owner == owner_id)
     taken = connection.execute(
         delete(reports).where(reports.c.campaign == number, said).returning(reports.c.question)
     )

@@ -112,7 +112,13 @@ class Home:
                 f"{folder} is a folder of before there were homes: move it into one with tacit "
                 f"ledger adopt {folder} --home HOME"
             )
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as problem:
+            raise ValueError(
+                f"home must be a folder, and {folder} cannot be one ({problem.strerror}): give "
+                "another --home"
+            ) from None
         also = _guards(folder, guards)
         # the identity comes last: a kill before leaves a ledger that nothing was released from
         begun = secret.exists()
@@ -148,15 +154,28 @@ class Home:
 
     def settle(self, column: str | None) -> None:
         """Refuse owners of another kind than those the home is for: they would have other
-        budgets.
+        budgets. One from which nothing was released, and which has joined nothing, is for whom it
+        is said to be: a dry run that left the owners out binds nobody.
         """
-        wanted = ONE if column is None else f"column {column}"
-        known = read_or_create(self.folder / "owners", lambda: wanted.encode()).decode()
-        if known != wanted:
+        wanted, file = ONE if column is None else f"column {column}", self.folder / "owners"
+        known = read_or_create(file, lambda: wanted.encode()).decode()
+        if known == wanted:
+            return
+        if any((self.folder / "pins").glob("*")) or self.ledger.entries():
             raise ValueError(
                 f"the home {self.folder} is for {known}, not for {wanted}: give another --home; "
-                f"if a column was only renamed, write {wanted!r} into {self.folder / 'owners'}"
+                f"if a column was only renamed, write {wanted!r} into {file}"
             )
+        replace_file(file, wanted.encode())
+
+    def check_named(self, owner: str | None) -> None:
+        """Refuse to speak for one owner where there are several, or the other way round."""
+        file = self.folder / "owners"
+        known = file.read_text() if file.exists() else ONE
+        if known != ONE and owner is None:
+            raise ValueError(f"the home {self.folder} is for {known}: say who, --owner NAME")
+        if known == ONE and owner is not None:
+            raise ValueError(f"the home {self.folder} is for {ONE}: leave out --owner")
 
     def check(self, campaign: bytes, address: str, pinned: bytes | None) -> None:
         """Refuse a campaign that answers where another was joined before, unless its key was
@@ -252,9 +271,11 @@ def adopt_folder(old: Path, home: Home, column: str | None) -> int:
 
     How many releases there were.
     """
-    home.settle(column)
     done = "" if (old / "ledger.db").exists() else _DONE
     file, mark = old / f"{done}ledger.db", old / f"{done}ledger.mark"
+    if not file.exists():
+        raise ValueError(f"{old} has no ledger.db: give a folder, home or ledger that was in use")
+    home.settle(column)
     ledger = Ledger(file, mark) if mark.exists() else Ledger.adopt(file, mark)
     entries = ledger.entries()
     ledger.close()

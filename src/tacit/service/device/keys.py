@@ -193,10 +193,38 @@ async def _replace_keys(
         line = ServerKeys(greeted.key, greeted.successions, campaign, None).line
         said = [each for each in mine.values() if each]
         relayed = Relayed(folder / "relayed", terms.relay, line, mine=said)
+        await _check_turn(relayed, link, folder, pairs)
         for pair in pairs:
             await _renew(relayed, link, folder, *pair)
     home.renew_key(campaign)
     return len(values)
+
+
+async def _check_turn(
+    relayed: Relayed,
+    link: Link,
+    folder: Path,
+    pairs: list[tuple[Ed25519PrivateKey, Ed25519PrivateKey]],
+) -> None:
+    """Refuse to replace a key from whose first turn on nobody would speak in it: one turn is the
+    first of one key. Nothing was sent of any of them.
+    """
+    for key in pairs[0]:  # the coordinator may know either: this may be done again
+        await relayed.catch_up(link, key)
+    for old, _ in pairs:
+        before = public_bytes(old.public_key())
+        again = _file_of(folder, before).exists()
+        if not again and relayed.following.is_first_turn(before):
+            raise ValueError(
+                f"a key was replaced from turn {relayed.following.turns + 1} on, which is open and "
+                "may be its own: by another one it would not speak in it, and the turn be lost. "
+                "Let tacit join speak, and try again when the turn is over; nothing was sent"
+            )
+
+
+def _file_of(folder: Path, before: bytes) -> Path:
+    """What a key and the one in its place have signed, in a folder of a peer's."""
+    return folder / _RENEWALS / before.hex()
 
 
 async def _renew(
@@ -209,7 +237,7 @@ async def _renew(
     a peer never signs two that could be taken.
     """
     before, after = (public_bytes(key.public_key()) for key in (old, new))
-    file = folder / _RENEWALS / before.hex()
+    file = _file_of(folder, before)
     status = await _say(link, old, file.read_bytes()) if file.exists() else _ANOTHER_TURN
     for _ in range(_TRIES):
         if status != _ANOTHER_TURN:

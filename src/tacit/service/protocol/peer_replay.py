@@ -285,6 +285,16 @@ class Following:
         """The key by which rosters know the follower that goes by this one."""
         return replace(self._peer_keys, renewals=tuple(self._mine.values())).first(key)
 
+    def is_first_turn(self, key: bytes) -> bool:
+        """Whether the follower goes by this public key from the turn that is next on, and that one
+        is, or may be, its own: another key speaks from the turn after it, and nobody in this one.
+        """
+        if not any(said.new == key and said.turn == self.turns + 1 for said in self._mine.values()):
+            return False
+        if self.is_settled:  # whose it is a roster will say
+            return True
+        return self.roster.peers[_speaker(self._current_query())] == self.me(key)
+
     def me(self, key: bytes) -> Peer | None:
         """The participant that goes by this public key."""
         first = self.first_key(key)

@@ -45,6 +45,10 @@ _BOUNDED, _RANGES, _SUMMED = 0xFFFF0001, 0xFFFF0002, 0xFFFF0003
 _TESTS = 0xFFFFFFFF  # of the draft's own tests
 
 
+class WrongSizeError(NotValidError):
+    """A message has another length than those of the instance."""
+
+
 def prio3_count(shares: int = 2) -> Prio3:
     return Prio3(Count(), 1, shares=shares)
 
@@ -249,4 +253,4 @@ def _elements(prio3: Prio3, rows: ByteArray) -> tuple[WordArray, ByteArray, Bool
 
 def _expect(what: str, rows: ByteArray, size: int) -> None:
     if not rows.shape[1] == size:
-        raise NotValidError(f"{what} must have {size} bytes, got {rows.shape[1]}")
+        raise WrongSizeError(f"{what} must have {size} bytes, got {rows.shape[1]}")

@@ -86,6 +86,7 @@ class Prio3:
     algorithm: int
     proofs: int = 1
     shares: int = 2
+    version: int = VERSION  # of the draft; others are for vectors that are replayed
 
     def __post_init__(self) -> None:
         if not 2 <= self.shares < 256:
@@ -275,7 +276,7 @@ class Prio3:
         context.
         """
         return (
-            bytes([VERSION, 0])
+            bytes([self.version, 0])
             + self.algorithm.to_bytes(4, "big")
             + usage.to_bytes(2, "big")
             + context

@@ -4,8 +4,9 @@ tacit.sums.prio3.vectors FOLDER.
 What a file is of says its name, or that of its folder where its own names no algorithm
 (Prio3Count_0.json, Prio3Count/0.json). A file passes if every operation that should succeed gives
 the file's bytes exactly, and every one that should fail is refused where the file says so
-(`replay`). A file of a kind that is judged here and that cannot be read, or lacks something, fails.
-Files of other kinds are reported as not judged. Exit 1 if a file fails or none passes.
+(`replay`). A file of a kind that is judged here and that cannot be read, or lacks something, fails,
+and so does one of another version of the draft, of which the reason says so (`versions`). Files of
+other kinds are reported as not judged. Exit 1 if a file fails or none passes.
 """
 
 import json
@@ -14,7 +15,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tacit.sums.prio3.replay import INSTANCES, XOF, MismatchError, judge
+from tacit.sums.prio3.prio3 import VERSION
+from tacit.sums.prio3.replay import INSTANCES, NO_VECTOR, XOF, MismatchError, judge
+from tacit.sums.prio3.versions import explain
 
 _PINE = (
     "PINE is not used here: vectors of bounded length are proven by a circuit of our own, "
@@ -22,16 +25,6 @@ _PINE = (
 )
 _WORD = re.compile("[^A-Za-z0-9]")
 _KINDS = {kind.lower(): kind for kind in (XOF, *INSTANCES)}
-# what a file that is no vector leads to, wherever it is looked at
-_NO_VECTOR = (
-    IndexError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    ArithmeticError,
-    MemoryError,
-    RecursionError,
-)
 
 
 @dataclass(frozen=True)
@@ -81,11 +74,15 @@ def judge_file(path: Path) -> VectorVerdict:
     try:
         return VectorVerdict(path.name, True, judge(kind, vector, len(text)))
     except MismatchError as error:
-        return VectorVerdict(path.name, False, str(error))
+        why = explain(kind, vector, len(text))
+        return VectorVerdict(path.name, False, f"{error}; {why}" if why else str(error))
     except KeyError as missing:
-        reason = f"no vector of this kind, or of another version of it: it has no {missing}"
+        reason = (
+            f"no vector of this kind, or of another version of the draft (this is version "
+            f"{VERSION}): it has no {missing}"
+        )
         return VectorVerdict(path.name, False, reason)
-    except _NO_VECTOR as error:
+    except NO_VECTOR as error:
         reason = f"no vector of this kind ({type(error).__name__}: {error})"
         return VectorVerdict(path.name, False, reason)
 

@@ -121,10 +121,8 @@ function ask(key, button, which = "") {
   return fetch(`${form.dataset.root}/v1/admin/state`, { method: "POST", headers, body: button.value });
 }
 
-form.addEventListener("submit", async (event) => {
-  event.preventDefault();
+async function press(button) {
   const key = form.elements.key;
-  const button = event.submitter;
   if (button.value === "ended" && !confirm("End the campaign? This cannot be taken back.")) return;
   tell("Asking …");
   shown.hidden = true;
@@ -139,7 +137,15 @@ form.addEventListener("submit", async (event) => {
     tell("The coordinator does not answer, or the key has characters that no key has.", true);
   }
   document.dispatchEvent(new Event("changed"));
+}
+
+// Enter in the field presses the first button that submits: one that only looks. What steers is no such button.
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  press(event.submitter);
 });
+for (const button of form.querySelectorAll("[name=state]"))
+  button.addEventListener("click", () => form.reportValidity() && press(button));
 
 document.getElementById("scriptless").hidden = true;
 form.hidden = false;
