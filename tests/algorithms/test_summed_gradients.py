@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from tacit import seeded
-from tacit.algorithms import public_curvature, summed_gradients, wide_features
+from tacit.algorithms import public_curvature, summed_gradients, wide_features, wide_start
 from tacit.algorithms.outlook import look_ahead
 from tacit.algorithms.public_baseline import fit_public, folds_of
 from tacit.algorithms.public_curvature import stand_ins
@@ -425,3 +425,17 @@ def test_wide_features_have_length_one_on_average(classes, mix):
         Mapped(features, weights).fold(), Mapped(dense, weights).fold(), strict=True
     ):
         assert np.allclose(one, other)
+
+
+def test_very_many_rows_take_no_cube_of_their_number(monkeypatch):
+    """Some of them say what others may curve more, and how large coefficients are."""
+    rows = np.random.default_rng(1).normal(size=(5000, 6))
+    least = public_curvature.unseen_curvature
+    assert least(rows) == least(rows[::3])
+    public, own = sample(400)
+    whole = WideStart.of(public, own, SMOOTH)
+    monkeypatch.setattr(wide_start, "_MANY", 200)
+    some = WideStart.of(public, own, SMOOTH)
+    assert 1 / 4 <= some.variance / whole.variance <= 4
+    assert len(some.left_out) == 400
+    assert abs(some.loss - whole.loss) < 0.02

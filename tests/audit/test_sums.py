@@ -279,13 +279,17 @@ def test_a_twentieth_less_noise_on_error_terms_is_seen_by_an_audit_of_the_usual_
 
 
 def larger_delta(patch):
-    true = discrete_gaussian.rho_of
-    patch.setattr(vector_terms, "rho_of", lambda epsilon, delta: true(epsilon, 10 * delta))
+    """Noise is chosen for ten times the delta, and what it costs is looked up there as well."""
+    for name in ("rho_of", "compose_epsilon"):
+        true = getattr(discrete_gaussian, name)
+        patch.setattr(vector_terms, name, lambda cost, delta, true=true: true(cost, 10 * delta))
 
 
 def half_a_length(patch):
-    true = discrete_gaussian.least_sigma
-    patch.setattr(vector_terms, "least_sigma", lambda bound, rho: true(bound // 4, rho))
+    """Noise and its price are those of shares half as long."""
+    for name in ("least_sigma", "rho_of_sum"):
+        true = getattr(discrete_gaussian, name)
+        patch.setattr(vector_terms, name, lambda bound, noise, true=true: true(bound // 4, noise))
 
 
 def half_a_width(patch):

@@ -172,7 +172,7 @@ def test_a_campaign_that_lacks_a_file_is_not_added_by_half(folder):
     more = f"""trust = "two servers"
 delta = 1e-6
 helper = "https://localhost:8444"
-helper_key = "{"ab" * 32}"
+helper_key = "{"09" + "00" * 31}"
 helper_ca = "nowhere.pem"
 """
     text = CAMPAIGN.replace("epsilon = [4.0, 8.0]", "epsilon = 1.0")

@@ -17,7 +17,7 @@ QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)  # of lengths of shares, to cli
 NEARLY_WHOLE = (0.97,)  # the same, where clipping must not hide what long ones say
 _LEAST_LEFT = 0.5  # of a share that clipping must leave on average
 _DRAWN, _PAIRED = 3000, 64  # made-up owners; rows of one that are paired
-_MOST_PAIRED = 4096  # public rows, of which all pairs have room
+_MOST_PAIRED = 2048  # public rows, of which all pairs have room
 
 
 class Clipping(NamedTuple):

@@ -21,6 +21,7 @@ _LOUDEST = 3.0  # part of a model's scores in a mix, at most: rows may all be to
 # of coefficients, before anything is known; few rows cannot tell that there is little to find
 _VARIANCES = (1 / 16, 1 / 4, 1.0, 4.0, 16.0, 64.0, 256.0)
 _LEAST_OF_FEW = 1.0
+_MANY = 2048  # rows, of which some say the variance as well as all
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +56,10 @@ class WideStart:
     @classmethod
     def _alone(cls, public: Public, mix: Mix) -> "WideStart":
         least = _LEAST_OF_FEW if is_few(public) else 0.0
-        variance, left_out = _best_out_of_fold(
-            public, mix, [each for each in _VARIANCES if each >= least]
-        )
+        variances = [each for each in _VARIANCES if each >= least]
+        if len(public.y) > _MANY:
+            variances = [_best_out_of_fold(_some_of(public), mix, variances)[0]]
+        variance, left_out = _best_out_of_fold(public, mix, variances)
         features = wide_map(public, mix)
         phi = features.transform(public.X)
         (coefficients,) = _fit_wide(phi, public.y, public.classes, [variance])
@@ -107,6 +109,12 @@ def _parts_of(own: FloatArray, wide: FloatArray, labels: IntArray) -> tuple[floa
     first: Any = np.array([0.5, 0.5])
     found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(0.0, _LOUDEST)] * 2)
     return float(found.x[0]), float(found.x[1])
+
+
+def _some_of(public: Public) -> Public:
+    """So many rows, drawn at random."""
+    some = np.sort(np.random.default_rng(0).permutation(len(public.y))[:_MANY])
+    return Public(public.X[some], public.y[some], public.classes)
 
 
 def _best_out_of_fold(
