@@ -1,5 +1,6 @@
 """Owners decide whether a line is all that is to be found."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -19,6 +20,7 @@ from tacit.learners.learner import Facts, ShareQuery
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.models.features import Products, Rows, Waves
 from tacit.learners.models.scores import Leaves
+from tacit.learners.owners.gradient import Gradient
 from tacit.learners.query import Answer
 
 COLUMNS, TEST = 12, 20_000
@@ -135,8 +137,35 @@ def test_the_second_question_is_half_way_with_nearly_whole_shares():
     np.testing.assert_allclose(between - line, held._theta - between, atol=1e-12)
     assert held._clipping.left > 0.95
     space = held.learner.space(Facts(COLUMNS, 2))
-    foretold = held.population.mean_variance(space, held.rounds) / held._clipping.left**2
-    assert held._error_along(held._way, foretold, 40_000) <= line_or_all._TELLING
+    noise = held.population.mean_variance(space, held.rounds) / held._clipping.left**2
+    foretold = np.full(len(held._curve), noise)
+    assert held._error_along(held._way, foretold, 40_000) < line_or_all._TELLING / 4
+
+
+def test_a_liar_moves_the_choice_no_farther_than_an_honest_share_may():
+    """Along the way all features' shares are long and honest ones short: said louder there, the
+    longest share counts for a fifteenth, and honest ones for what they did.
+    """
+    held = begun("line")
+    asked(held, problem("line")[1], rounds=1)
+    louder, way = held._louder, held._axes.join(held._way)[0]
+    assert louder.axes.shape == (1, held.map.dim)
+    assert (louder.axes**2).sum() == pytest.approx(1.0)
+    (part,) = louder.parts
+    lie = held._clipping.radius * louder.axes[0]  # along the way, as long as a proof allows
+    told = held._undone(Answer(lie, np.full(held.numbers, 1e-3), 1), 1e-6)
+    moved = float((told.slope * held._way).sum())
+    whole = held._clipping.radius / held._clipping.left * np.sqrt((way**2).sum())
+    assert moved == pytest.approx(whole / part, rel=0.05)
+    assert part > 10
+    assert moved < 2.0  # nats, of one owner's own rows: a mean of n is moved by the n-th part
+    query, cohort = question(held, 2), problem("line")[1][:2000]
+    shares = query.learner.share(query, cohort).mean(axis=0)
+    honest = held._undone(Answer(shares, np.full(held.numbers, 1e-3), 2000), 1e-6)
+    plain = Gradient(held.map, query.learner.weights, query.learner.reach, query.learner.radius)
+    unchanged = plain.share(replace(query, learner=plain), cohort).mean(axis=0)
+    true = held._axes.split(unchanged[np.newaxis]) / held._clipping.left
+    np.testing.assert_allclose(honest.slope, true, atol=1e-12)
 
 
 def test_an_answer_that_is_missing_leaves_the_question_as_it_was():

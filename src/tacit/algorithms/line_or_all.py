@@ -18,13 +18,15 @@ import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
 from tacit.algorithms.share_lengths import NEARLY_WHOLE
-from tacit.algorithms.summed_gradients import SummedGradients, Told
+from tacit.algorithms.summed_gradients import Metric, SummedGradients, Told
 from tacit.algorithms.wide_features import LINEAR
 from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import ScoreModel
+from tacit.learners.query import Answer
 
 _TELLING = 0.01  # nats: standard error of a difference in log loss, up to which it is asked for
-_SURE = 2.0  # standard errors by which the line must be likelier
+_SURE, _LIKELIER = 2.0, 0.003  # standard errors and nats by which the line must be likelier
+_LOUD = 0.25  # of shares' squared length, along the way
 _SHOWN = 150  # public rows that show how long shares are
 
 
@@ -69,6 +71,7 @@ class LineOrAll(SummedGradients):
     _is_line: bool = field(init=False, default=False)
     # from the line's model to that of all features, while owners are asked between them
     _way: FloatArray | None = field(init=False, default=None, repr=False)
+    _louder: Metric | None = field(init=False, default=None, repr=False)  # along it, meanwhile
 
     @cached_property
     def _line(self) -> SummedGradients:
@@ -86,11 +89,31 @@ class LineOrAll(SummedGradients):
     def held_out(self) -> FloatArray:
         return self._line.held_out if self._is_line else super().held_out
 
+    @property
+    def _metric(self) -> Metric:
+        """With a place for what is said louder, of which nothing is seen before: questions have as
+        many axes in every round.
+        """
+        known, louder = super()._metric, self._louder
+        if self.public.classes > 2:
+            return known
+        if louder is None:
+            louder = Metric(np.eye(1, self.map.dim), np.ones(1))
+        return Metric(np.vstack([known.axes, louder.axes]), np.r_[known.parts, louder.parts])
+
+    def _undone(self, answer: Answer, noise: float) -> Told:
+        if self._louder is not None:
+            quieter = Metric(self._louder.axes, 1 / self._louder.parts)
+            answer = replace(answer, mean=quieter.apply(answer.mean[np.newaxis])[0])
+        return super()._undone(answer, noise)
+
     def _hear(self, told: Told) -> None:
         if self._way is not None:
             rises = float((told.slope * self._way).sum())
-            self._is_line = rises < -_SURE * self._error_along(self._way, told.noise, told.owners)
-            self._way = None
+            sure = _SURE * self._error_along(self._way, told.noise, told.owners)
+            self._is_line = rises < -max(sure, _LIKELIER)
+            self._way = self._louder = None
+            self._make_up_owners()
         self._line._hear(self._part_of(told))
         self._line._look_around()
         if not self._is_line:
@@ -101,25 +124,44 @@ class LineOrAll(SummedGradients):
         if self._is_line:
             self._line._factor = self._factor
             self._aim(self._line_among_all, self._line._scores(self._line._theta))
-        elif len(self._told) == 1 and len(self.public.y) >= _SHOWN:
+        elif len(self._told) == 1 and self.public.classes == 2 and len(self.public.y) >= _SHOWN:
             self._ask_between()
 
     def _ask_between(self) -> None:
-        """Ask about the model half way, if the answer can tell: there a slope is the difference of
-        both ends but for third powers.
+        """Ask about the model half way, if owners are many: there a slope is the difference of both
+        ends but for third powers.
         """
         line, expected = self._line_among_all, self._scores(self._theta)
         way = self._theta - line
         self._aim(line + way / 2, expected, NEARLY_WHOLE)
         noise = np.full(len(self._curve), self._noise_of_one)
-        if self._error_along(way, noise, self.population.owners) <= _TELLING:
-            self._way = way
-        else:
+        if self._error_along(way, noise, self.population.owners) > _TELLING:
             self._aim(self._theta, expected)
+            return
+        self._way = way
+        self._speak_up(way)
+        self._aim(line + way / 2, expected, NEARLY_WHOLE)
+
+    def _speak_up(self, way: FloatArray) -> None:
+        """Have more said along the way, which is long and along which shares are short: a liar's
+        share may be as long there as anywhere.
+        """
+        quiet, along = super()._metric, self._axes.join(way)
+        along = along - along @ quiet.axes.T @ quiet.axes
+        unit = along / np.sqrt((along**2).sum())
+        lengths = (quiet.apply(self._phi) ** 2).sum(axis=1)
+        part = np.sqrt(_LOUD * lengths.mean() / ((self._phi @ unit.T) ** 2).mean())
+        self._louder = Metric(unit, np.array([max(1.0, float(part))]))
+        self._make_up_owners()
 
     def _error_along(self, way: FloatArray, noise: FloatArray, owners: int) -> float:
-        """The standard error of a slope along a way."""
-        return float(np.sqrt(((noise + self._chance(owners)) * way**2).sum()))
+        """The standard error of a slope along a way, of which some may be said louder."""
+        square = float(((noise + self._chance(owners)) * way**2).sum())
+        if self._louder is not None:
+            along = self._axes.join(way) @ self._louder.axes.T
+            quieter = 1 - 1 / self._louder.parts**2
+            square -= float((noise[-1] * along**2 * quieter).sum())
+        return float(np.sqrt(square))
 
     def _part_of(self, told: Told) -> Told:
         """What the line's belief hears of an answer."""

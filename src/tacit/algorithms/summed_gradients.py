@@ -17,7 +17,7 @@ rows can tell apart: curvature that public rows have not seen is guessed from ro
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -59,6 +59,17 @@ _NAMES = {Rows: "linear", Products: "products", Leaves: "leaves", Waves: "waves"
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _TURNED_DOWN, _OF_MANY_TURNED_DOWN = 32, 128  # steepest axes, along which less is said
 _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
+
+
+class Metric(NamedTuple):
+    """Axes (directions, features) along which other parts of a share are said than all of it."""
+
+    axes: FloatArray
+    parts: FloatArray
+
+    def apply(self, vectors: FloatArray) -> FloatArray:
+        """What is said of vectors (rows, features)."""
+        return np.asarray(vectors + (vectors @ self.axes.T * (self.parts - 1)) @ self.axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,12 +173,18 @@ class SummedGradients:
     def learner(self) -> Gradient:
         """What the next round asks for."""
         weights = np.ascontiguousarray((self._contrasts @ self._axes.join(self._asked)).T)
-        radius = self._clipping.radius
-        if not len(self._turned_down):
+        radius, metric = self._clipping.radius, self._metric
+        if not len(metric.parts):
             return Gradient(self.map, weights, _FAR, radius)
-        axes = np.ascontiguousarray(self._axes.seen[:, self._turned_down].T)
-        parts = self._said[self._turned_down]
-        return MetricGradient(self.map, weights, reach=_FAR, radius=radius, axes=axes, parts=parts)
+        axes = np.ascontiguousarray(metric.axes)
+        return MetricGradient(
+            self.map, weights, reach=_FAR, radius=radius, axes=axes, parts=metric.parts
+        )
+
+    @property
+    def _metric(self) -> Metric:
+        """How much of a share is said along which axes."""
+        return Metric(self._axes.seen[:, self._turned_down].T, self._said[self._turned_down])
 
     @property
     def model(self) -> ScoreModel:
@@ -408,7 +425,7 @@ class SummedGradients:
         rows, of which axes know little, all is said along all of them.
         """
         self._said, self._turned_down = np.ones(len(self._curve)), np.zeros(0, dtype=np.int64)
-        self._make_up_owners(self._phi)
+        self._make_up_owners()
         self._aim(self._theta, self._alone)
         if is_few(self.public):
             return
@@ -421,12 +438,12 @@ class SummedGradients:
             min(most, self._axes.seen.shape[1]),
         )
         self._said[self._turned_down] = parts
-        quieter = self._turned[:, self._turned_down] * (1 - parts)
-        self._make_up_owners(self._phi - quieter @ self._axes.seen[:, self._turned_down].T)
+        self._make_up_owners()
         self._aim(self._theta, self._alone)
 
-    def _make_up_owners(self, audible: FloatArray) -> None:
-        self._made_up = MadeUpOwners.of(audible, self.population.rows)
+    def _make_up_owners(self) -> None:
+        """With features as they are said."""
+        self._made_up = MadeUpOwners.of(self._metric.apply(self._phi), self.population.rows)
 
     def _aim(
         self, asked: FloatArray, expected: FloatArray, quantiles: Sequence[float] = QUANTILES

@@ -26,6 +26,7 @@ from tacit.estimators.guarantee import (
 from tacit.estimators.planning import Plan
 from tacit.learners.learner import ShareQuery
 from tacit.learners.owners.gradient import Gradient
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.owners.sum_query import SharesQuery
 from tacit.learners.query import Query, digest_of
 from tacit.owner.policy import Policy
@@ -294,11 +295,21 @@ class ClassifierTerms(RefinedTerms):
         return (replace(form, free=(*form.free, *free), bounds=(width, *sizes.values())),)
 
     def _summed_form(self, form: QuestionForm) -> QuestionForm:
-        """The same features in every round; the model, and how long a share may be, differ."""
+        """The same features in every round; the model, how long a share may be, and along which
+        axes how much of it is said, differ.
+        """
         learner = self.query.learner
         if not isinstance(learner, Gradient):
             raise TypeError("sums of a classifier are of gradients")
+        metric: tuple[FreePart, ...] = ()
+        if isinstance(learner, MetricGradient):
+            sizes = learner.axes.size, learner.parts.size
+            metric = (
+                FreePart("learner.axes", "along which of their axes", sizes[0], _UNIT),
+                FreePart("learner.parts", "how much is said along each", sizes[1], _SCORES),
+            )
         free = (
+            *metric,
             FreePart("learner.weights", "the model so far", learner.weights.size, _SCORES),
             FreePart("learner.radius", "for how much an owner counts", 1, _SCORES),
             FreePart("terms.law.radius", "the longest share", 1, _SCORES),
@@ -338,6 +349,7 @@ class ClassifierTerms(RefinedTerms):
 
 _ATTEMPTS = 3  # deadlines that a sum of too few owners waits for more
 _MOST_SUMS = 1 << 20
+_UNIT = 1.01  # the largest number of an axis, whose length is 1 but for rounding
 _SCORES = 1e6  # the largest weight of a feature: scores beyond are certainties
 _FEATURES = ("auto", "linear", "products", "waves", "leaves")
 
