@@ -1,5 +1,6 @@
 """Consent that binds: what a campaign may ask is fixed when an owner joins."""
 
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -9,13 +10,16 @@ from benchmarks.templates import campaigns, public_rows, search
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tacit import Cohort, Number, Schema, seeded
+from tacit.algorithms import wide_features
 from tacit.algorithms.boosting import Verdict
 from tacit.algorithms.peers import Peer, Roll, Roster
+from tacit.algorithms.question import Population
+from tacit.algorithms.refinement import refine
 from tacit.audit.recorder import parts
 from tacit.learners.learner import ReportTerms, Tally
 from tacit.learners.models.ensemble import Ensemble
 from tacit.learners.owners.stump import StumpModel
-from tacit.learners.owners.sum_query import SumQuery
+from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.peers.cells import Cells
 from tacit.learners.query import PURPOSE, Answer, Invitation, digest_of
 from tacit.mechanisms.streams import rational
@@ -23,6 +27,7 @@ from tacit.owner.gate import Gate, Reason, RefusedError
 from tacit.owner.ledger import Ledger
 from tacit.owner.template import FreePart, Template
 from tacit.service.kinds.boosting import BoostingTerms
+from tacit.service.kinds.classifier import ClassifierTerms
 from tacit.service.kinds.peers import PeerTerms
 from tacit.sums.discrete_gaussian import epsilon_of
 from tacit.wire import WireError
@@ -44,6 +49,50 @@ def test_what_a_campaign_asks_is_within_its_template(place):
     assert terms.template().objection(asked) == ""
     later = replace(asked, number=7, query=replace(asked.query, round=1, attempt=3))
     assert terms.template().objection(later) == ""
+
+
+def test_what_sums_of_a_classifier_are_asked_for_is_within_its_template(monkeypatch):
+    """Also while owners are asked between a line and all features, with more said along the way;
+    not what is said along other axes than there are, or of other features.
+    """
+    monkeypatch.setattr(wide_features, "WIDE", 150)
+    public, crowd = public_rows(), Population(200_000, 2.0, 1, "two servers")
+    asking, keys = refine(public, crowd, "auto", 2.0), (bytes(32), bytes(range(32)))
+    query, louder = next(asking), 0
+    terms = ClassifierTerms(
+        name="trial",
+        schema=campaigns()[0].schema,
+        label="ill",
+        start=200_000,
+        minimum=10,
+        deadline=60.0,
+        sample=bytes(32),
+        query=query,
+        owners=200_000,
+        rows=1,
+        rounds=4,
+        features=("linear", "products"),
+        maps=None,
+        keys=keys,
+        budget=2.0,
+    )
+    template, cohort = terms.template(), Cohort.of(public.X, public.y)
+    for place in range(1, 5):
+        asked = Invitation(
+            "trial", place, 1, digest_of(terms.schema), SharesQuery.of(query, place, keys)
+        )
+        assert template.objection(asked) == ""
+        louder += int(query.learner.parts.max() > 3)
+        axes, parts = query.learner.axes, query.learner.parts
+        more = {"axes": np.vstack([axes, axes]), "parts": np.append(parts, parts)}
+        for changes in (more, {"axes": 1000 * axes}, {"parts": parts + 1e7}):
+            learner = replace(query.learner, **changes)
+            bad = replace(asked, query=SharesQuery.of(replace(query, learner=learner), place, keys))
+            assert template.objection(bad) != ""
+        mean = query.learner.share(query, cohort).mean(axis=0)
+        with suppress(StopIteration):
+            query = asking.send(Answer(mean, np.full(len(mean), 1e-6), 200_000))
+    assert louder == 1
 
 
 def ask(terms, gate, number, key=KEY, **changes):
