@@ -17,8 +17,9 @@ from functools import cached_property
 import numpy as np
 
 from tacit._util.types import FloatArray, IntArray
+from tacit.algorithms.public_metric import Metric
 from tacit.algorithms.share_lengths import NEARLY_WHOLE
-from tacit.algorithms.summed_gradients import Metric, SummedGradients, Told
+from tacit.algorithms.summed_gradients import SummedGradients, Told
 from tacit.algorithms.wide_features import LINEAR
 from tacit.learners.models.features import FeatureMap
 from tacit.learners.models.scores import ScoreModel

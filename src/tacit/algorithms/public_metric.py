@@ -8,7 +8,7 @@ loss, sum c (v - 1 / (1 / v + precision)): steep axes are known well whatever is
 and take most of a share's length.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,6 +16,17 @@ from scipy.optimize import minimize
 from tacit._util.types import FloatArray, IntArray
 
 _LEAST, _MOST = -6.0, 2.0  # logarithms of parts
+
+
+class Metric(NamedTuple):
+    """Axes (directions, features) along which other parts of a share are said than all of it."""
+
+    axes: FloatArray
+    parts: FloatArray
+
+    def apply(self, vectors: FloatArray) -> FloatArray:
+        """What is said of vectors (rows, features)."""
+        return np.asarray(vectors + (vectors @ self.axes.T * (self.parts - 1)) @ self.axes)
 
 
 def best_parts(

@@ -17,10 +17,9 @@ rows can tell apart: curvature that public rows have not seen is guessed from ro
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from tacit._util.checks import bad
 from tacit._util.one_thread import one_thread
@@ -33,9 +32,10 @@ from tacit.algorithms.public_curvature import (
     unseen_curvature,
 )
 from tacit.algorithms.public_level import expected_level
-from tacit.algorithms.public_metric import best_parts
+from tacit.algorithms.public_metric import Metric, best_parts
 from tacit.algorithms.question import Population
 from tacit.algorithms.share_lengths import QUANTILES, Clipping, MadeUpOwners, best_clipping
+from tacit.algorithms.stand_in_moments import StandInMoments
 from tacit.algorithms.sureness import likely_factor, weigh_answer, weigh_labels
 from tacit.algorithms.wide_features import Mix, is_few
 from tacit.algorithms.wide_start import WideStart
@@ -51,7 +51,7 @@ _ROUNDS, _MORE = 4, 6  # more where public rows are few and tell the curvature w
 _FEW = 150  # public rows
 _VARIANCE, _OF_MANY = 2.0, 4.0  # of coefficients, once somebody answered; of more classes than two
 _STAND_IN = 3.0  # variance of what public rows say of others', in units of chance
-_TURNS, _STEPS = 2, 30  # of weighing answers and finding the likeliest model, each with its steps
+_TURNS = 2  # of weighing answers and finding the likeliest model
 _PUBLIC = 0.5  # part of its precision that the start keeps
 _FORESEEN, _OF_MANY_FORESEEN = 1.0, 3.0  # largest variances that predictions count on
 _LEAST_FREE = 0.02  # part of a public row's score that others decide, at least
@@ -59,17 +59,6 @@ _NAMES = {Rows: "linear", Products: "products", Leaves: "leaves", Waves: "waves"
 _FAR = 1e6  # rows are not shortened one by one: shares are
 _TURNED_DOWN, _OF_MANY_TURNED_DOWN = 32, 128  # steepest axes, along which less is said
 _DOUBTS = 3.5  # standard errors by which public rows must contradict owners to be believed
-
-
-class Metric(NamedTuple):
-    """Axes (directions, features) along which other parts of a share are said than all of it."""
-
-    axes: FloatArray
-    parts: FloatArray
-
-    def apply(self, vectors: FloatArray) -> FloatArray:
-        """What is said of vectors (rows, features)."""
-        return np.asarray(vectors + (vectors @ self.axes.T * (self.parts - 1)) @ self.axes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,20 +103,25 @@ class SummedGradients:
         self._scale, self._first, self._alone = start.variance, start.scores, start.left_out
         self._contrasts = contrasts(self.public.classes)
         others = stand_ins(self.public)
-        phi, self._part = np.vstack([self._phi, self.map.transform(others.X)]), others.parts
+        phi = np.vstack([self._phi, self.map.transform(others.X)])
         guessed = phi[len(self._phi) :] @ start.coefficients.T @ self._contrasts.T
         weights = curvatures(softmax(np.vstack([start.left_out, guessed])))
-        curved = phi * np.sqrt(len(phi) * self._part * weights)[:, np.newaxis]
+        curved = phi * np.sqrt(len(phi) * others.parts * weights)[:, np.newaxis]
         self._axes = CurvatureAxes.of(curved)
-        self._stand = phi @ self._axes.seen
-        self._turned = self._stand[: len(self._phi)]
         self._begin = self._axes.split(start.coefficients)
+        self._stand_ins = StandInMoments(
+            phi @ self._axes.seen,
+            others.parts,
+            self.public.classes,
+            unseen=unseen_curvature(curved),
+            size=self._begin.shape[1],
+        )
+        self._turned = self._stand_ins.along[: len(self._phi)]
         self._theta = self._asked = self._begin.copy()
         self._level = np.zeros(len(self._begin))
-        self._unseen = unseen_curvature(curved)
-        self._curve = self._spread(weights) + self._unseen
+        self._curve = self._stand_ins.spread(weights) + self._stand_ins.unseen
         told = self._turned**2 * weights[: len(self._phi), np.newaxis]
-        self._known = _PUBLIC * self._whole(told.sum(axis=0))
+        self._known = _PUBLIC * self._stand_ins.whole(told.sum(axis=0))
         self._precision = self._public_precision(self._scale)
         self._choose_metric()
 
@@ -208,8 +202,10 @@ class SummedGradients:
         move it as far as if the row had not held it back.
         """
         square, now = self._turned**2, self._scores(self._theta)
-        leverage = square @ (1 / self._spanned_part(self._precision))
-        part = leverage / (square @ (1 / self._spanned_part(self._public_precision(self._scale))))
+        leverage = square @ (1 / self._stand_ins.spanned(self._precision))
+        part = leverage / (
+            square @ (1 / self._stand_ins.spanned(self._public_precision(self._scale)))
+        )
         holds = _PUBLIC * curvatures(softmax(self._alone)) * leverage
         freed = (holds / np.maximum(1 - holds, _LEAST_FREE))[:, np.newaxis]
         moved = now - self._scores(self._begin)
@@ -234,13 +230,16 @@ class SummedGradients:
         """An answer about `_asked` with this variance, undone of clipping and of what was turned
         down.
         """
-        left, chances = self._clipping.left * self._said, self._chances(self._asked)
+        left, chances = self._clipping.left * self._said, self._stand_ins.chances(self._asked)
         slope = self._axes.split(answer.mean.reshape(len(self._theta), -1)) / left
         return Told(self._asked, chances, slope, noise / left**2, answer.n)
 
     def _look_around(self) -> None:
         """What is next to be asked about, and where the model is curved and its level by now."""
-        self._curve = self._spread(curvatures(self._chances(self._theta))) + self._unseen
+        self._curve = (
+            self._stand_ins.spread(curvatures(self._stand_ins.chances(self._theta)))
+            + self._stand_ins.unseen
+        )
         self._aim(self._theta, self._scores(self._theta))
         said, y = self._scores_without, self.public.y
         heat = temperature(said, y)
@@ -291,7 +290,9 @@ class SummedGradients:
         explained, _ = self._split_variance
         chances = softmax(self._alone)
         weights = 1 - (chances**2).sum(axis=1)
-        return 0.5 * float((weights * (self._turned**2 @ self._spanned_part(explained))).mean())
+        return 0.5 * float(
+            (weights * (self._turned**2 @ self._stand_ins.spanned(explained))).mean()
+        )
 
     def expected_rise(self, draws: int, seed: int) -> float:
         """Expected rise of accuracy over the data user's own model: what public rows show of the
@@ -323,32 +324,6 @@ class SummedGradients:
         """Of the coefficients along each axis before anybody has answered."""
         return np.asarray(1 / variance + self._known)
 
-    def _spread(self, weights: FloatArray) -> FloatArray:
-        """The mean square of features along each axis, stand-ins weighed so; none has any of the
-        rest.
-        """
-        return self._whole((self._part * weights) @ self._stand**2)
-
-    def _spanned_part(self, coordinates: FloatArray) -> FloatArray:
-        """Those along axes that stand-ins span."""
-        return coordinates[..., : self._stand.shape[1]]
-
-    def _whole(self, seen: FloatArray) -> FloatArray:
-        """Coordinates along axes that stand-ins span, and nothing along the rest."""
-        return np.concatenate([seen, np.zeros(self._begin.shape[1] - len(seen))])
-
-    def _mean(self, values: FloatArray) -> FloatArray:
-        """Mean of values x features over stand-ins, (classes - 1, axes that they span)."""
-        return np.asarray((self._part[:, np.newaxis] * (values @ self._contrasts)).T @ self._stand)
-
-    def _moments(self, theta: FloatArray, chances: FloatArray) -> FloatArray:
-        """Mean of chances x features over stand-ins, and what rows that they have not seen are
-        guessed to add.
-        """
-        out = self._unseen * theta
-        self._spanned_part(out)[:] += self._mean(chances)
-        return np.asarray(out)
-
     @property
     def _split_variance(self) -> tuple[FloatArray, FloatArray]:
         """What everybody's answers would explain of each coefficient's variance, and the rest."""
@@ -371,14 +346,22 @@ class SummedGradients:
         """
         self._scale = self._likely_variance
         before = self._public_precision(self._scale)
-        said = [self._moments(told.reference, told.chances) + told.slope for told in self._told]
+        others = self._stand_ins
+        said = [others.moments(told.reference, told.chances) + told.slope for told in self._told]
         for _ in range(_TURNS):
-            chances = self._chances(self._theta)
+            chances = others.chances(self._theta)
             weights = [1 / (told.noise + self._doubt(told, chances)) for told in self._told]
             weight = np.sum(weights, axis=0)
             moments = sum(each * moment for each, moment in zip(weights, said, strict=True))
             known = 1 / (1 / weight + self._chance(min(told.owners for told in self._told)))
-            self._theta = self._likeliest(before, moments / weight, known)
+            self._theta = others.likeliest(
+                self._begin,
+                before,
+                moments / weight,
+                known,
+                curve=self._curve,
+                first=self._theta,
+            )
         self._precision = before + self._curve**2 * known
 
     def _doubt(self, told: Told, chances: FloatArray) -> FloatArray:
@@ -388,37 +371,9 @@ class SummedGradients:
         """
         changed = ((chances - told.chances) ** 2).sum(axis=1) / len(self._theta)
         guess = self._axes.alike(
-            ((self._unseen * (self._theta - told.reference)) ** 2).mean(axis=0)
+            ((self._stand_ins.unseen * (self._theta - told.reference)) ** 2).mean(axis=0)
         )
-        return _STAND_IN * self._spread(changed) / len(self._phi) + guess
-
-    def _likeliest(self, before: FloatArray, moments: FloatArray, weight: FloatArray) -> FloatArray:
-        """Coefficients near the start that have these moments: in closed form where no stand-in is,
-        elsewhere by steps that are few enough not to follow stand-ins where they err.
-        """
-        curved = self._unseen * weight
-        theta = (before * self._begin + curved * moments) / (before + self._unseen * curved)
-        size = 1 / np.sqrt(self._spanned_part(before + self._curve**2 * weight))
-        near, begin, mean, by = (
-            self._spanned_part(each) for each in (before, self._begin, moments, weight)
-        )
-
-        def loss(flat: Any) -> tuple[float, Any]:
-            now = flat.reshape(begin.shape) * size
-            chances = self._chances(now)
-            off = self._mean(chances) + self._unseen * now - mean
-            pull, away = by * off, now - begin
-            told = self._stand @ pull.T @ self._contrasts.T
-            told -= (chances * told).sum(axis=1, keepdims=True)
-            slope = self._mean(chances * told) + self._unseen * pull + near * away
-            value = 0.5 * float((pull * off).sum() + (near * away**2).sum())
-            return value, (slope * size).ravel()
-
-        options: Any = {"maxiter": _STEPS, "maxcor": 20}
-        first: Any = (self._spanned_part(self._theta) / size).ravel()
-        found = minimize(loss, first, jac=True, method="L-BFGS-B", options=options)
-        self._spanned_part(theta)[:] = np.asarray(found.x).reshape(begin.shape) * size
-        return np.asarray(theta)
+        return _STAND_IN * self._stand_ins.spread(changed) / len(self._phi) + guess
 
     def _choose_metric(self) -> None:
         """How much is said along each axis, and at which length shares are clipped: with few public
@@ -456,10 +411,6 @@ class SummedGradients:
         residuals = owners.residuals(softmax(self._scores(asked)), softmax(expected))
         self._clipping = best_clipping(owners.lengths(residuals), quantiles)
 
-    def _chances(self, theta: FloatArray) -> FloatArray:
-        """Of stand-ins' classes under coefficients along the axes."""
-        return softmax(self._stand @ self._spanned_part(theta).T @ self._contrasts.T)
-
     def _scores(self, theta: FloatArray) -> FloatArray:
         """Of public rows under coefficients along the axes."""
-        return np.asarray(self._turned @ self._spanned_part(theta).T @ self._contrasts.T)
+        return np.asarray(self._turned @ self._stand_ins.spanned(theta).T @ self._contrasts.T)
