@@ -18,6 +18,7 @@ from tacit.algorithms.refinement import refine
 from tacit.audit.recorder import parts
 from tacit.learners.learner import ReportTerms, Tally
 from tacit.learners.models.ensemble import Ensemble
+from tacit.learners.owners.metric_gradient import MetricGradient
 from tacit.learners.owners.stump import StumpModel
 from tacit.learners.owners.sum_query import SharesQuery, SumQuery
 from tacit.learners.peers.cells import Cells
@@ -82,14 +83,18 @@ def test_what_sums_of_a_classifier_are_asked_for_is_within_its_template(monkeypa
             "trial", place, 1, digest_of(terms.schema), SharesQuery.of(query, place, keys)
         )
         assert template.objection(asked) == ""
-        louder += int(query.learner.parts.max() > 3)
-        axes, parts = query.learner.axes, query.learner.parts
-        more = {"axes": np.vstack([axes, axes]), "parts": np.append(parts, parts)}
-        for changes in (more, {"axes": 1000 * axes}, {"parts": parts + 1e7}):
-            learner = replace(query.learner, **changes)
-            bad = replace(asked, query=SharesQuery.of(replace(query, learner=learner), place, keys))
+        learner = query.learner
+        assert isinstance(learner, MetricGradient)
+        axes, parts = learner.axes, learner.parts
+        louder += int(parts.max() > 3)
+        for other in (
+            replace(learner, axes=np.vstack([axes, axes]), parts=np.append(parts, parts)),
+            replace(learner, axes=1000 * axes),
+            replace(learner, parts=parts + 1e7),
+        ):
+            bad = replace(asked, query=SharesQuery.of(replace(query, learner=other), place, keys))
             assert template.objection(bad) != ""
-        mean = query.learner.share(query, cohort).mean(axis=0)
+        mean = learner.share(query, cohort).mean(axis=0)
         with suppress(StopIteration):
             query = asking.send(Answer(mean, np.full(len(mean), 1e-6), 200_000))
     assert louder == 1
