@@ -2,8 +2,8 @@
 Why so: summed_gradients.md.
 
     first answer:   heard by two beliefs, of all wide features and of columns alone
-    second:         about the model between both, with whole shares: how the likelihood rises from
-                    one to the other there tells which is likelier on owners' rows
+    second:         about the model half way between both, with shares said louder along that way:
+                    how the likelihood rises there tells which is likelier on owners' rows
     then:           where that is the line, what is next to be asked about is the line's model, and
                     of answers its part is heard
 
